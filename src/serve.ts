@@ -14,8 +14,14 @@ import { cryptoFacts, describeCrypto, requireFips } from "./fips.ts"
 import { refusePlainHttp } from "./plainHttp.ts"
 import { applyProxyRule, shownProxy } from "./proxy.ts"
 import { type Environment, environment, type GatewaySettings, load } from "./Settings.ts"
-import { declarationsOf, loopbacksOf, sitesOf } from "./settings/addresses.ts"
-import { activeClouds, type CloudSettings, servesSandbox } from "./settings/clouds.ts"
+import {
+  activeClouds,
+  type CloudSettings,
+  declarationsOf,
+  loopbacksOf,
+  servesSandbox,
+  sitesOf
+} from "./settings/clouds.ts"
 import { isLoopback } from "./settings/fields.ts"
 import { statement } from "./statements.ts"
 import { logsLayer } from "./telemetry/logs.ts"

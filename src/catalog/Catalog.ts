@@ -5,13 +5,13 @@
 import { Schema } from "effect"
 import { Cloud } from "./clouds.ts"
 import { Authorization } from "./Level.ts"
+import { apis, families } from "./names.ts"
 
 /**
  * What a model is of: messages-format (`claude`), Google-family (`gemini`), GPT-class with or without
  * open weights (`gpt`), and embedding models. It names the dialect and the endpoints that take the model.
  */
-export const Family = Schema.Literals(["claude", "gemini", "gpt", "embedding"])
-export type Family = typeof Family.Type
+const Family = Schema.Literals(families)
 
 /** Efforts of OpenAI's list, lowest first. */
 export const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const
@@ -91,7 +91,7 @@ const When = Schema.Literals(["always", "without-thinking", "never"])
 export const Deployment = Schema.Struct({
   cloud: Cloud,
   /** Which of the cloud's APIs serves it: Anthropic messages, Gemini content, OpenAI chat or responses, or Titan embeddings. */
-  api: Schema.Literals(["messages", "content", "chat", "responses", "embeddings"]),
+  api: Schema.Literals(apis),
   /** The upstream's ID: sent verbatim, never derived. */
   model: UpstreamId,
   authorization: Authorization,

@@ -68,7 +68,7 @@ const placeOfHost = (cloud: Cloud, host: string): string | undefined => {
 /** What the table says of a vendor's host, in small letters: nothing may be served where it does not know the host. */
 export const authorizationOfHost = (host: string): Authorization => {
   for (const cloud of clouds) {
-    const row = rowOf(cloud, cloud === "azure" ? host : (placeOfHost(cloud, host) ?? ""))
+    const row = rowOf(cloud, cloudFacts[cloud].hostIsPlace ? host : (placeOfHost(cloud, host) ?? ""))
     if (row !== undefined) return row.authorization
   }
   return {}
@@ -119,7 +119,7 @@ const arnRegion = (model: string): string | undefined => /^arn:[a-z-]+:[a-z-]+:(
 
 /** Every place that a deployment would be served from. */
 const placesServing = (deployment: Deployment, site: Site): ReadonlyArray<string> => {
-  if (deployment.cloud === "azure") return [site.place]
+  if (cloudFacts[deployment.cloud].hostIsPlace) return [site.place]
   const named = [deployment.model, deployment.countModel ?? ""].map(arnRegion)
   const count = deployment.countModel === undefined ? undefined : site.countPlace
   return [...(deployment.regions ?? [site.place]), count, ...named].filter((place) => place !== undefined)
@@ -139,7 +139,7 @@ const covers = (authorization: Authorization, level: Level): boolean => authoriz
  */
 export const forbids = (deployment: Deployment, level: Level, site: Site): string | undefined => {
   const { cloud } = deployment
-  const { address, place: kind } = cloudFacts[cloud]
+  const { address, hostIsPlace, place: kind } = cloudFacts[cloud]
   const host = site.host !== undefined && isVendorHost(site.host) ? site.host : undefined
   const led = host === undefined ? undefined : placeOfHost(cloud, host)
   if (host !== undefined && led === undefined) {
@@ -147,7 +147,7 @@ export const forbids = (deployment: Deployment, level: Level, site: Site): strin
   }
   for (const place of placesServing(deployment, site)) {
     const row = rowOf(cloud, place)
-    if (row === undefined && cloud === "azure" && site.declared !== undefined && !isVendorHost(place)) continue
+    if (row === undefined && hostIsPlace && site.declared !== undefined && !isVendorHost(place)) continue
     if (row === undefined) return `${kind} ${place} is not in the partition table and may serve nothing`
     if (!covers(row.authorization, level)) {
       return `${kind} ${place} may serve ${only(row.authorization)}`

@@ -8,11 +8,12 @@ import { Result } from "effect"
 import { escapeControls } from "../wire/print.ts"
 import { compileStrip } from "../wire/strip.ts"
 import { shippedBetas, stripPaths } from "./betas.ts"
-import type { Catalog, Family } from "./Catalog.ts"
+import type { Catalog } from "./Catalog.ts"
 import { type GatewayError, invalid } from "./GatewayError.ts"
 import { authorizedLevels, isLevel, type Level, levels } from "./Level.ts"
+import { type Family, isPurpose, type Purpose, surfaceNames, surfaces } from "./names.ts"
 import { forbids, type Sites } from "./Partition.ts"
-import type { Entry, Purpose, Route } from "./Route.ts"
+import type { Entry, Route } from "./Route.ts"
 
 interface ModelId {
   readonly base: string
@@ -48,19 +49,8 @@ const quote = (text: string): string =>
   escapeControls(JSON.stringify(text.slice(0, maxEcho) + (text.length > maxEcho ? "…" : "")))
 
 /** Whether the endpoint serves what the ID is bound to. */
-export const takes = (purpose: Purpose, { model, deployment }: Entry): boolean => {
-  switch (purpose) {
-    case "chat":
-      return model.family !== "embedding"
-    case "messages":
-    case "count":
-      return model.family === "claude"
-    case "responses":
-      return deployment.responses === true
-    case "embeddings":
-      return model.family === "embedding"
-  }
-}
+export const takes = (purpose: Purpose, { model, deployment }: Entry): boolean =>
+  surfaces[purpose].families?.includes(model.family) ?? deployment.responses === true
 
 const kinds: Readonly<Record<Family, string>> = {
   claude: "a messages-format model",
@@ -72,10 +62,13 @@ const kinds: Readonly<Record<Family, string>> = {
 /** The path of the endpoint for each purpose. */
 export type Paths = Readonly<Record<Purpose, string>>
 
+const rightPurposes = surfaceNames.filter(isPurpose).filter((purpose) => surfaces[purpose].output !== "count")
+
 const rightEndpoint = (purpose: Purpose, family: Family, paths: Paths): string => {
-  if (family === "embedding") return paths.embeddings
-  if (family !== "claude") return paths.chat
-  return purpose === "responses" ? paths.messages : `${paths.chat} or ${paths.messages}`
+  const right = rightPurposes.filter((other) => surfaces[other].families?.includes(family))
+  // Who asks for a vendor's own format is told of the other vendor's own.
+  const own = purpose === "responses" && right.length > 1 ? right.slice(1) : right
+  return own.map((other) => paths[other]).join(" or ")
 }
 
 /** For an ID that exists and that the endpoint does not serve (docs/api.md#which-model-an-endpoint-serves). */
@@ -262,7 +255,8 @@ export const makeIndex = (catalog: Catalog, sites: Sites, paths: Paths): Index =
     if (entry === undefined) return Result.fail(invalid(explainUnresolved(id, purpose, known)))
     if (!takes(purpose, entry)) return Result.fail(invalid(explainWrongKind(purpose, entry, paths)))
     const { model, level, deployment, strip, betas } = entry
-    if (purpose === "count" && deployment.countModel === undefined) return Result.fail(invalid(countingUnavailable))
+    if (purpose === "count_tokens" && deployment.countModel === undefined)
+      return Result.fail(invalid(countingUnavailable))
     return Result.succeed({ id, model, level, deployment, strip, betas })
   }
   return { resolve, list, leftOut }

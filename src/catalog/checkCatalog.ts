@@ -4,19 +4,13 @@
  */
 import { Equal, Result, Schema, SchemaIssue } from "effect"
 import { getOrInsert } from "../wire/getOrInsert.ts"
-import { Catalog, type Deployment, efforts, type Family, type Model } from "./Catalog.ts"
-import { cloudFacts } from "./clouds.ts"
+import { Catalog, type Deployment, efforts, type Model } from "./Catalog.ts"
+import { cloudFacts, clouds } from "./clouds.ts"
 import { authorizedLevels } from "./Level.ts"
+import { apis, type Family, operations } from "./names.ts"
 import { leadsOut } from "./Partition.ts"
 
-type Api = Deployment["api"]
-
-const apisOfFamily: Readonly<Record<Family, ReadonlyArray<Api>>> = {
-  claude: ["messages"],
-  gemini: ["content"],
-  gpt: ["chat", "responses"],
-  embedding: ["embeddings"]
-}
+const apisOf = (family: Family) => apis.filter((api) => operations[api].family === family)
 
 const thinkingOf: Readonly<Record<Family, ReadonlyArray<Model["thinking"]["api"]>>> = {
   claude: ["budgeted", "adaptive", "none"],
@@ -52,7 +46,7 @@ function* checkThinking({ family, thinking }: Model, at: string): Generator<stri
 
 function* checkDeployment({ family, thinking }: Model, deployment: Deployment, at: string): Generator<string> {
   const { api, cloud } = deployment
-  const served = apisOfFamily[family]
+  const served = apisOf(family)
   if (!served.includes(api)) yield `${at}.api: ${api} is not for family ${family}, which takes ${served.join(", ")}`
   if (!cloudFacts[cloud].apis.includes(api)) {
     yield `${at}.api: ${cloud} does not serve ${api}, only ${cloudFacts[cloud].apis.join(", ")}`
@@ -72,8 +66,8 @@ function* checkDeployment({ family, thinking }: Model, deployment: Deployment, a
   if (deployment.interleavedBudget === true && thinking.api !== "budgeted") {
     yield `${at}.interleavedBudget: only for budgeted thinking`
   }
-  if (deployment.responses === true && (cloud !== "azure" || !apisOfFamily.gpt.includes(api))) {
-    yield `${at}.responses: only for azure with api ${apisOfFamily.gpt.join(" or ")}`
+  if (deployment.responses === true && !(cloudFacts[cloud].servesResponses && apisOf("gpt").includes(api))) {
+    yield `${at}.responses: only for ${clouds.filter((name) => cloudFacts[name].servesResponses).join(", ")} with api ${apisOf("gpt").join(" or ")}`
   }
 }
 

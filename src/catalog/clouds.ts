@@ -1,6 +1,6 @@
 /** The clouds, and what differs between them where nothing is translated: names, and the settings that say where they are. */
 import { Schema } from "effect"
-import type { Operation } from "./names.ts"
+import type { Api } from "./names.ts"
 
 /** The clouds a deployment can be on: docs/decisions.md#vendors-and-clouds says what they are. */
 export const Cloud = Schema.Literals(["vertex", "bedrock", "azure"])
@@ -20,7 +20,9 @@ interface CloudFacts {
   /** `gen_ai.provider.name` of the OpenTelemetry GenAI conventions. */
   readonly provider: string
   /** The APIs by which it serves models. */
-  readonly apis: ReadonlyArray<Exclude<Operation, "count">>
+  readonly apis: ReadonlyArray<Api>
+  /** Whether it serves the responses surface, for deployments that say so. */
+  readonly servesResponses?: true
   /** The setting that activates it, and an example of it. */
   readonly setting: readonly [name: string, example: string]
   /** How the names of its settings begin, and of those that its vendor's own tools read too. */
@@ -29,6 +31,8 @@ interface CloudFacts {
   /** What its places are called, and one that may serve the most. */
   readonly place: string
   readonly bestPlace: string
+  /** Whether a place is the endpoint's host. */
+  readonly hostIsPlace?: true
   /** The setting of an address of the operator's own. */
   readonly address: string
 }
@@ -59,10 +63,12 @@ export const cloudFacts: Readonly<Record<Cloud, CloudFacts>> = {
     title: "Azure OpenAI",
     provider: "azure.ai.openai",
     apis: ["chat", "responses"],
+    servesResponses: true,
     setting: ["AZURE_OPENAI_ENDPOINT", "https://p.openai.azure.us"],
     prefix: "AZURE_",
     place: "Azure endpoint",
     bestPlace: "resource.openai.azure.us",
+    hostIsPlace: true,
     address: "AZURE_OPENAI_ENDPOINT"
   }
 }

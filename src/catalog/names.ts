@@ -1,11 +1,69 @@
-/** The closed sets of names that contract, resolver, records and metrics share. It imports nothing. */
+/**
+ * The closed sets of names that contract, resolver, records and metrics share, and what differs by them where nothing is translated.
+ * It imports nothing.
+ */
 
-/** What an ID is resolved for: one of the dialects that callers speak, or counting, which is the messages dialect's. */
-export type Purpose = "chat" | "messages" | "responses" | "embeddings" | "count"
+/** Kinds of models: messages-format, Google's, GPT-class with or without reasoning, and vectors of texts. */
+export const families = ["claude", "gemini", "gpt", "embedding"] as const
+export type Family = (typeof families)[number]
+
+/** What comes of a call: text, a vector, or a count, which is free and no inference. */
+type Output = "text" | "vector" | "count"
+
+/** The APIs of clouds. */
+export const apis = ["messages", "content", "chat", "responses", "embeddings"] as const
+export type Api = (typeof apis)[number]
+
+/** Which of a cloud's APIs a body is for. */
+export type Operation = Api | "count"
+
+interface OperationFacts {
+  /** `gen_ai.operation.name` */
+  readonly name: string
+  readonly output: Output
+  /** What it serves. */
+  readonly family: Family
+}
+
+export const operations: Readonly<Record<Operation, OperationFacts>> = {
+  messages: { name: "chat", output: "text", family: "claude" },
+  count: { name: "count_tokens", output: "count", family: "claude" },
+  content: { name: "generate_content", output: "text", family: "gemini" },
+  chat: { name: "chat", output: "text", family: "gpt" },
+  responses: { name: "chat", output: "text", family: "gpt" },
+  embeddings: { name: "embeddings", output: "vector", family: "embedding" }
+}
 
 /** The endpoints that are recorded and counted, by the names that records and metrics use. */
 export const surfaceNames = ["chat", "messages", "count_tokens", "responses", "embeddings", "models"] as const
 export type SurfaceName = (typeof surfaceNames)[number]
 
-/** Which of a cloud's APIs a body is for. */
-export type Operation = "messages" | "count" | "content" | "chat" | "responses" | "embeddings"
+/** What an ID is resolved for: one of the surfaces that ask a cloud. */
+export type Purpose = Exclude<SurfaceName, "models">
+
+interface SurfaceFacts {
+  readonly output: Output
+  /** What it serves; undefined: the deployments that say so. */
+  readonly families: ReadonlyArray<Family> | undefined
+  /** Bodies of the others are forwarded as they came, and a refusal of theirs is the caller's. */
+  readonly reworded: boolean
+}
+
+export const surfaces: Readonly<Record<Purpose, SurfaceFacts>> = {
+  chat: { output: "text", families: ["claude", "gemini", "gpt"], reworded: true },
+  messages: { output: "text", families: ["claude"], reworded: true },
+  count_tokens: { output: "count", families: ["claude"], reworded: true },
+  responses: { output: "text", families: undefined, reworded: false },
+  embeddings: { output: "vector", families: ["embedding"], reworded: false }
+}
+
+export const isPurpose = (surface: SurfaceName | undefined): surface is Purpose =>
+  surface !== undefined && surface !== "models"
+
+export const byPurpose = <A>(of: (purpose: Purpose) => A): Readonly<Record<Purpose, A>> => ({
+  chat: of("chat"),
+  messages: of("messages"),
+  count_tokens: of("count_tokens"),
+  responses: of("responses"),
+  embeddings: of("embeddings")
+})

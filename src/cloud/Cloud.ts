@@ -84,19 +84,9 @@ export const targetOf = (
 
 // What the spans and metrics of upstream calls say, in the words of the OpenTelemetry GenAI conventions.
 
-/** Names of `gen_ai.operation.name`. */
-const operationNames: Readonly<Record<Operation, string>> = {
-  messages: "chat",
-  chat: "chat",
-  responses: "chat",
-  content: "generate_content",
-  count: "count_tokens",
-  embeddings: "embeddings"
-}
-
 /** What is known of a call from its start. `sandbox`: its cloud is simulated. */
 export const spanOf = ({ operation, route, stream }: CallKind, target: Target, sandbox: boolean): CallSpanOptions => ({
-  operation: operationNames[operation],
+  operation,
   provider: cloudFacts[route.deployment.cloud].provider,
   model: route.model.id,
   address: target.address,

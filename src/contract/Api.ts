@@ -30,7 +30,7 @@ class ChatGroup extends HttpApiGroup.make("chat")
       success: [Completion, HttpApiSchema.StreamSse({ events: ChatEvent })],
       error: ApiErrors
     })
-      .annotate(Facts, { surface: "chat", purpose: "chat", streamed: true, screened: "chat" })
+      .annotate(Facts, { surface: "chat", streamed: true, screened: "chat" })
       .annotateMerge(
         OpenApi.annotations({
           identifier: "createChatCompletion",
@@ -65,7 +65,7 @@ class ResponsesGroup extends HttpApiGroup.make("responses")
       success: [ResponseObject, HttpApiSchema.StreamSse({ events: ResponsesEvent })],
       error: ApiErrors
     })
-      .annotate(Facts, { surface: "responses", purpose: "responses", streamed: true, screened: "responses" })
+      .annotate(Facts, { surface: "responses", streamed: true, screened: "responses" })
       .annotateMerge(
         OpenApi.annotations({
           identifier: "createResponse",

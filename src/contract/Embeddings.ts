@@ -77,7 +77,7 @@ export class EmbeddingsGroup extends HttpApiGroup.make("embeddings")
       success: EmbeddingList,
       error: ApiErrors
     })
-      .annotate(Facts, { surface: "embeddings", purpose: "embeddings", streamed: false, screened: undefined })
+      .annotate(Facts, { surface: "embeddings", streamed: false, screened: undefined })
       .annotateMerge(
         OpenApi.annotations({
           identifier: "createEmbeddings",

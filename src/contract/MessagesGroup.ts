@@ -41,7 +41,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       error: MessagesErrors
     })
       .middleware(MessagesKey)
-      .annotate(Facts, { surface: "messages", purpose: "messages", streamed: true, screened: "messages" })
+      .annotate(Facts, { surface: "messages", streamed: true, screened: "messages" })
       .annotateMerge(
         OpenApi.annotations({
           identifier: "createMessage",
@@ -58,7 +58,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       error: MessagesErrors
     })
       .middleware(MessagesKey)
-      .annotate(Facts, { surface: "count_tokens", purpose: "count", streamed: false, screened: undefined })
+      .annotate(Facts, { surface: "count_tokens", streamed: false, screened: undefined })
       .annotateMerge(
         OpenApi.annotations({
           identifier: "countMessageTokens",

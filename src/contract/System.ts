@@ -80,7 +80,7 @@ export class ModelsGroup extends HttpApiGroup.make("models")
   .add(
     HttpApiEndpoint.get("list", "/v1/models", { success: ModelList, error: ListErrors })
       .middleware(ApiKey)
-      .annotate(Facts, { surface: "models", purpose: undefined, streamed: false, screened: undefined })
+      .annotate(Facts, { surface: "models", streamed: false, screened: undefined })
       .annotateMerge(
         OpenApi.annotations({
           identifier: "listModels",
@@ -94,7 +94,7 @@ export class ModelsGroup extends HttpApiGroup.make("models")
       error: ModelErrors
     })
       .middleware(ApiKey)
-      .annotate(Facts, { surface: "models", purpose: undefined, streamed: false, screened: undefined })
+      .annotate(Facts, { surface: "models", streamed: false, screened: undefined })
       .annotateMerge(
         OpenApi.annotations({
           identifier: "getModel",
@@ -108,7 +108,7 @@ export class ModelsGroup extends HttpApiGroup.make("models")
 export class HealthGroup extends HttpApiGroup.make("health", { topLevel: true })
   .add(
     HttpApiEndpoint.get("health", "/health", { success: [Health, Draining], error: HealthErrors })
-      .annotate(Facts, { surface: undefined, purpose: undefined, streamed: false, screened: undefined })
+      .annotate(Facts, { surface: undefined, streamed: false, screened: undefined })
       .annotateMerge(
         OpenApi.annotations({
           identifier: "getHealth",

@@ -5,7 +5,7 @@
 import type { Purpose } from "../catalog/names.ts"
 import { isObject } from "../wire/isObject.ts"
 import { statuses } from "./Errors.ts"
-import type { EndpointFacts } from "./facts.ts"
+import type { Endpoint } from "./facts.ts"
 import { headers, headersOf } from "./headers.ts"
 import { securitySchemes } from "./Security.ts"
 
@@ -64,7 +64,7 @@ const errorOf = (content: JsonObject, status: string): JsonObject => {
   }
 }
 
-const replyOf = (endpoint: EndpointFacts, schemas: JsonObject, status: string, given: Json): JsonObject => {
+const replyOf = (endpoint: Endpoint, schemas: JsonObject, status: string, given: Json): JsonObject => {
   const reply = object(given)
   const content = object(reply.content)
   const own = endpoint.surface === undefined && status === "503"
@@ -87,7 +87,7 @@ const replyOf = (endpoint: EndpointFacts, schemas: JsonObject, status: string, g
   }
 }
 
-const operation = (endpoint: EndpointFacts, schemas: JsonObject, op: JsonObject): JsonObject => {
+const operation = (endpoint: Endpoint, schemas: JsonObject, op: JsonObject): JsonObject => {
   const body = object(op.requestBody)
   const json = object(body.content)["application/json"]
   return {
@@ -130,7 +130,7 @@ const plain = (value: Json): Json => {
 
 /** Completes the document that the contract yields. */
 export const completeDocument =
-  (endpoints: () => ReadonlyMap<string, EndpointFacts>) =>
+  (endpoints: () => ReadonlyMap<string, Endpoint>) =>
   (document: JsonObject): JsonObject => {
     const plainer = object(plain(document))
     const components = object(plainer.components)
@@ -158,7 +158,7 @@ export const completeDocument =
  */
 export const withModels = (
   document: JsonObject,
-  endpoints: ReadonlyMap<string, EndpointFacts>,
+  endpoints: ReadonlyMap<string, Endpoint>,
   ids: (purpose: Purpose) => ReadonlyArray<string>
 ): JsonObject => {
   const whole = structuredClone(document)

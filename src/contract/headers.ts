@@ -1,5 +1,5 @@
 /** The headers of replies, for the document: what each says, and which reply may have it (docs/api.md#headers). */
-import type { EndpointFacts } from "./facts.ts"
+import type { Endpoint } from "./facts.ts"
 
 const header = (description: string, schema: Readonly<Record<string, unknown>>, example: unknown) => ({
   description,
@@ -64,8 +64,8 @@ const afterCloud: ReadonlySet<string> = new Set(["200", "400", "429", "502", "50
 const waits: ReadonlySet<string> = new Set(["429", "502", "503"])
 
 /** Which headers a reply may have. */
-export const headersOf = ({ purpose, surface }: EndpointFacts, status: string): ReadonlyArray<Name> => {
-  const messages = purpose === "messages" || purpose === "count"
+export const headersOf = ({ purpose, surface }: Endpoint, status: string): ReadonlyArray<Name> => {
+  const messages = purpose === "messages" || purpose === "count_tokens"
   const inference = purpose !== undefined
   const has = <N extends Name>(condition: boolean, ...names: ReadonlyArray<N>) => (condition ? names : [])
   const failed = status !== "200" && !(surface === undefined && status === "503")
@@ -80,6 +80,6 @@ export const headersOf = ({ purpose, surface }: EndpointFacts, status: string): 
     ...has(failed, "x-should-retry"),
     ...has(failed && waits.has(status), "retry-after"),
     ...has(surface !== undefined && !beforeKey.has(status), ...requests),
-    ...has(inference && purpose !== "count" && afterHold.has(status), ...tokens)
+    ...has(inference && purpose !== "count_tokens" && afterHold.has(status), ...tokens)
   ]
 }

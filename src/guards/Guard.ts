@@ -5,11 +5,7 @@ import type { Level } from "../catalog/Level.ts"
 import type { GuardAction } from "../contract/Governance.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import type { Json } from "../wire/json.ts"
-import type { PlacedText } from "./places.ts"
-
-/** The surfaces whose texts are guarded; counting tokens belongs to messages. */
-export const guardedSurfaces = ["chat", "messages", "responses", "embeddings"] as const
-export type GuardedSurface = (typeof guardedSurfaces)[number]
+import type { GuardedSurface, PlacedText } from "./places.ts"
 
 /** What a guard may know of a request beside its texts. No key, no header, no media. */
 export interface About {

@@ -11,7 +11,7 @@ import { readRegularText } from "../regularFile.ts"
 import { BaseUrl, hostOf, isLoopback } from "../settings/fields.ts"
 import { tlsPolicy } from "../tlsPolicy.ts"
 import { OperatorError } from "../wire/OperatorError.ts"
-import { guardedSurfaces } from "./Guard.ts"
+import { guardedSurfaces } from "./places.ts"
 
 /** What is built in goes by this name. */
 export const markingsName = "markings"

@@ -2,7 +2,7 @@
 import type { GuardAction } from "../contract/Governance.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { jsonText } from "../wire/print.ts"
-import type { GuardedSurface } from "./Guard.ts"
+import type { GuardedSurface } from "./places.ts"
 
 const fn = (name: Json | undefined, more: JsonObject): JsonObject => ({
   type: "function",

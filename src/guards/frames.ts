@@ -4,8 +4,15 @@ import type { Frame } from "../stream/Frame.ts"
 import { arrayOf, isObject, type JsonObject, numberOf, objectOf, readExactObject, textOf } from "../wire/json.ts"
 import { jsonText } from "../wire/print.ts"
 import { withActions, withheld } from "./bodies.ts"
-import type { GuardedSurface } from "./Guard.ts"
-import { type Fields, type Place, type PlacedText, replyFields, textsOf, withTexts } from "./places.ts"
+import {
+  type Fields,
+  type GuardedSurface,
+  type Place,
+  type PlacedText,
+  replyFields,
+  textsOf,
+  withTexts
+} from "./places.ts"
 
 /** A piece of a text that comes in several frames. */
 export interface Delta {

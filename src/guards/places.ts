@@ -2,7 +2,14 @@
  * The texts of a request or a reply by place, for guards (docs/guards.md#what-is-sent): one walk finds them, and puts others back
  * exactly there. What names, refers or encodes is no text: types, IDs, media, signatures. Tools are not walked.
  */
+import { isPurpose, type Purpose, surfaceNames } from "../catalog/names.ts"
 import { isObject, isRaw, type Json, type JsonObject, readObject, textOf } from "../wire/json.ts"
+
+/** The surfaces whose texts are guarded; counting tokens belongs to messages. */
+export type GuardedSurface = Exclude<Purpose, "count_tokens">
+export const guardedSurfaces = surfaceNames.filter(
+  (name): name is GuardedSurface => isPurpose(name) && name !== "count_tokens"
+)
 
 /** Who speaks, or what a text is for. */
 export type Place = "system" | "user" | "assistant" | "tool" | "arguments" | "thinking"
@@ -23,14 +30,15 @@ export const requestFields = {
   messages: { system: "system", messages: "user" },
   responses: { instructions: "system", input: "user" },
   embeddings: { input: "user" }
-} as const satisfies Readonly<Record<string, Fields>>
+} as const satisfies Readonly<Record<GuardedSurface, Fields>>
 
 /** Of whole replies, by surface. Flags quote destinations out of calls. */
-export const replyFields = {
+export const replyFields: Readonly<Record<GuardedSurface, Fields>> = {
   chat: { choices: "assistant", x_gateway_governance: "arguments" },
   messages: { content: "assistant", x_gateway_governance: "arguments" },
-  responses: { output: "assistant", x_gateway_governance: "arguments" }
-} as const satisfies Readonly<Record<string, Fields>>
+  responses: { output: "assistant", x_gateway_governance: "arguments" },
+  embeddings: {}
+}
 
 /** Fields that are no text, wherever they stand but inside of a call's arguments. */
 const structural: ReadonlySet<string> = new Set([

@@ -6,13 +6,14 @@ import { Context, Effect, Layer, Option, Result, type Scope } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CatalogStore } from "../catalog/CatalogStore.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
+import { surfaces } from "../catalog/names.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
 import { Caller } from "../contract/Security.ts"
 import { CloudQuota } from "../limits/CloudQuota.ts"
 import { Quota } from "../limits/Quota.ts"
 import { RateLimit } from "../limits/RateLimit.ts"
 import { Settings } from "../Settings.ts"
-import { isReworded, without } from "../surfaces/refusedFields.ts"
+import { without } from "../surfaces/refusedFields.ts"
 import type { Arrival, NamesModel, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
 import { type Admitted, makeAdmission, makeHold } from "./admission.ts"
 import { bodyReader } from "./body.ts"
@@ -100,7 +101,7 @@ export class Inference extends Context.Service<
             const prepare: Prepare<P> = (refused) => prepared(body, admitted, record, request.headers, refused)
             const ready = yield* resend.prepared(prepare)
             yield* hold(caller, record, ready.prepared)
-            if (!isReworded(surface.purpose)) return yield* call(ready, record)
+            if (!surfaces[surface.purpose].reworded) return yield* call(ready, record)
             return yield* resend.sent(ready, record, prepare, (again) => call(again, record))
           },
           Effect.catch((error: GatewayError) =>

@@ -7,6 +7,7 @@
 import { Context, Effect, type Tracer } from "effect"
 import type { ServedCloud } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
+import { isPurpose, surfaces } from "../catalog/names.ts"
 import { type Outcome, outcomeOf } from "../catalog/Outcome.ts"
 import type { RequestFacts } from "../catalog/RequestFacts.ts"
 import type { Route, SurfaceName } from "../catalog/Route.ts"
@@ -47,7 +48,7 @@ export const chargedTokens = (record: Chargeable): Tokens | undefined => {
   const { counted, events, inputEstimate, outcome, sent, status, stream, streamEnd, surface, tokens } = record
   if (inputEstimate === undefined || !sent) return tokens
   // A vector is no output.
-  const bytes = surface === "embeddings" ? 0 : record.received
+  const bytes = isPurpose(surface) && surfaces[surface].output === "vector" ? 0 : record.received
   const ended = outcome === undefined && status > 0 && (streamEnd === undefined || streamEnd === "complete")
   const gaveUp = !ended && (streamEnd === "cancelled" || outcome === undefined || abandoned.has(outcome))
   const received = { bytes, events, inputEstimate, stream }

@@ -1,13 +1,13 @@
 /** Shows requests and replies to the guards that hold for them, and records what they find. */
 import { Effect, Layer } from "effect"
 import { internal } from "../catalog/GatewayError.ts"
-import type { Purpose } from "../catalog/Route.ts"
+import { type Purpose, surfaces } from "../catalog/names.ts"
 import { callsOf, toolsOf, withActions, withheld } from "../guards/bodies.ts"
 import { frameReader, reportedError } from "../guards/frames.ts"
-import { type About, askGuards, blockedError, type Guard, type GuardedSurface, Guards } from "../guards/Guard.ts"
+import { type About, askGuards, blockedError, type Guard, Guards } from "../guards/Guard.ts"
 import { guardStream } from "../guards/guardStream.ts"
 import { type GuardsOptions, guardsLayer } from "../guards/guardsLayer.ts"
-import { replyFields, requestFields, textsOf, withTexts } from "../guards/places.ts"
+import { type GuardedSurface, replyFields, requestFields, textsOf, withTexts } from "../guards/places.ts"
 import type { NamesModel } from "../surfaces/Surface.ts"
 import { isObject, type JsonObject } from "../wire/json.ts"
 import { inOneTurn } from "../wire/turns.ts"
@@ -15,7 +15,7 @@ import type { Guarding } from "./Guarding.ts"
 import { GuardRequests } from "./GuardRequests.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
-const surfaceOf = (purpose: Purpose): GuardedSurface => (purpose === "count" ? "messages" : purpose)
+const surfaceOf = (purpose: Purpose): GuardedSurface => (purpose === "count_tokens" ? "messages" : purpose)
 
 /** Requests and replies are JSON objects as they were sent. */
 const jsonOf = (value: object): JsonObject => value as JsonObject
@@ -23,7 +23,7 @@ const jsonOf = (value: object): JsonObject => value as JsonObject
 /** The guards of a reply. */
 const makeGuarding = (about: About, guards: ReadonlyArray<Guard>, record: RequestRecord): Guarding => {
   const { surface } = about
-  const fields = surface === "embeddings" ? {} : replyFields[surface]
+  const fields = replyFields[surface]
   return {
     reply: Effect.fnUntraced(function* (given, read) {
       if (guards.length === 0) return given
@@ -77,7 +77,7 @@ const guardRequests = Layer.effect(
         const take = (bytes: number) => record.take(bytes)
         const about: About = { id, surface, level: route.level, caller, images, files, span, take }
         // Neither a vector nor a count says anything.
-        const says = purpose !== "embeddings" && purpose !== "count"
+        const says = surfaces[purpose].output === "text"
         const after = own.filter(({ when }) => says && when !== "before")
         record.guarding = makeGuarding(about, after, record)
         const before = own.filter(({ when }) => when !== "after")

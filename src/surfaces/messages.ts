@@ -74,7 +74,7 @@ export const messages: Surface<MessagesRequest, PreparedMessages, MessagesError>
 }
 
 export const countTokens: Surface<CountRequest, Prepared, MessagesError> = {
-  purpose: "count",
+  purpose: "count_tokens",
   schema: CountRequest,
   plainNumbers,
   error: messagesError,

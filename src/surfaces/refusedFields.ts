@@ -11,7 +11,7 @@ import { createHash } from "node:crypto"
 import { stripPaths } from "../catalog/betas.ts"
 import type { Deployment } from "../catalog/Catalog.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
-import type { Operation, Purpose, Route } from "../catalog/Route.ts"
+import type { Operation, Route } from "../catalog/Route.ts"
 import { claudeRefusals, geminiRefusals, openaiRefusals, type Paths, type Refusals } from "../vendors/refusals.ts"
 import { isObject, type Json, type JsonObject, objectOf } from "../wire/json.ts"
 import { compileStrip, kindOf, strip } from "../wire/strip.ts"
@@ -28,16 +28,12 @@ const maxInAll = 256
 const maxNames = 20
 const maxPath = 300
 
-/** Bodies of the other surfaces are forwarded as they came, and a refusal of theirs is the caller's. */
-export const isReworded = (purpose: Purpose): boolean => purpose !== "responses" && purpose !== "embeddings"
-
-const vendors: Readonly<Record<Operation, Refusals | undefined>> = {
+const vendors: Readonly<Partial<Record<Operation, Refusals>>> = {
   messages: claudeRefusals,
   count: claudeRefusals,
   content: geminiRefusals,
   chat: openaiRefusals,
-  responses: openaiRefusals,
-  embeddings: undefined
+  responses: openaiRefusals
 }
 
 /**

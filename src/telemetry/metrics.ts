@@ -5,6 +5,7 @@
  */
 import { Context, Effect, Metric, type Scope } from "effect"
 import { isSimulated } from "../catalog/clouds.ts"
+import { type Operation, operations } from "../catalog/names.ts"
 import type { Outcome } from "../catalog/Outcome.ts"
 import type { RequestFacts } from "../catalog/RequestFacts.ts"
 import type { Tokens } from "../catalog/Tokens.ts"
@@ -41,7 +42,7 @@ const duration = histogram(
   "gen_ai.client.inference.duration",
   "Duration of upstream inference calls, to their last byte"
 )
-const embeddingsDuration = histogram(
+const otherDuration = histogram(
   "gen_ai.client.operation.duration",
   "Duration of upstream calls that are no inference: embeddings"
 )
@@ -169,8 +170,7 @@ export const RecordActivity = Context.Reference<RecordRequest | undefined>("gate
 
 /** What an upstream call is counted under. */
 export interface CallLabels {
-  /** `gen_ai.operation.name` */
-  readonly operation: string
+  readonly operation: Operation
   /** `gen_ai.provider.name` */
   readonly provider: string
   /** `gen_ai.request.model`: the base model's ID. */
@@ -185,8 +185,9 @@ export interface CallLabels {
 
 /** Counts one call. */
 export const makeCallRecorder = (call: CallLabels) => {
+  const { name, output } = operations[call.operation]
   const labels = {
-    "gen_ai.operation.name": call.operation,
+    "gen_ai.operation.name": name,
     "gen_ai.provider.name": call.provider,
     "gen_ai.request.model": call.model,
     "server.address": call.address,
@@ -202,12 +203,11 @@ export const makeCallRecorder = (call: CallLabels) => {
     outputChunk: (seconds: number): void => chunks.updateUnsafe(seconds, registry),
     /** Of token counts, which are free and no inference, nothing is counted. */
     end: (seconds: number, error: string | undefined, tokens: Tokens | undefined): void => {
-      if (call.operation === "count_tokens") return
-      const embeddings = call.operation === "embeddings"
+      if (output === "count") return
       const ended = error === undefined ? labels : { ...labels, "error.type": error }
-      add(embeddings ? embeddingsDuration : duration, ended, seconds)
+      add(output === "text" ? duration : otherDuration, ended, seconds)
       add(inputTokens, counted, positive(tokens?.input))
-      if (embeddings) return
+      if (output !== "text") return
       add(outputTokens, counted, positive(tokens?.output))
       if (positive(tokens?.cached) > 0) add(cachedTokens, counted, positive(tokens?.cached))
       if (positive(tokens?.reasoning) > 0) add(reasoningTokens, counted, positive(tokens?.reasoning))

@@ -6,6 +6,7 @@ import { Clock, Context, Effect, Exit, Option, References, type Scope, type Trac
 import { Headers, HttpTraceContext } from "effect/http"
 import { isSimulated } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
+import { operations } from "../catalog/names.ts"
 import type { RequestFacts } from "../catalog/RequestFacts.ts"
 import type { Tokens } from "../catalog/Tokens.ts"
 import { type CallLabels, gaugeOf, makeCallRecorder, requestsInFlight, streamsInFlight } from "./metrics.ts"
@@ -199,9 +200,9 @@ const makeCall = (
 
   const attributes = () => {
     // An embedding has no output that is counted.
-    const output = options.operation === "embeddings" ? undefined : usage
+    const output = operations[options.operation].output === "vector" ? undefined : usage
     return {
-      "gen_ai.operation.name": options.operation,
+      "gen_ai.operation.name": operations[options.operation].name,
       "gen_ai.provider.name": options.provider,
       "gen_ai.request.model": options.model,
       "gen_ai.request.stream": options.stream,
@@ -280,7 +281,7 @@ export const makeCallSpans: Effect.Effect<(options: CallSpanOptions, parent: Tra
     return (options, parent) => {
       const now = startTimer(clock)
       const startedAt = now()
-      const span = openSpan?.(`${options.operation} ${options.model}`, "client", parent, startedAt)
+      const span = openSpan?.(`${operations[options.operation].name} ${options.model}`, "client", parent, startedAt)
       return makeCall(options, now, startedAt, span)
     }
   })

@@ -1,6 +1,7 @@
 /** Which dialect says a chat completion, and what no dialect says. */
 import { Result } from "effect"
 import type { Model } from "../catalog/Catalog.ts"
+import type { Api } from "../catalog/names.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import { drops } from "../wire/strip.ts"
@@ -45,7 +46,7 @@ const checked = (dialect: Dialect): Dialect => ({
 /** Whether the deployment has refused to be asked for one call at a time. */
 const dropsParallel = (route: Route): boolean => drops(route.strip, "parallel_tool_calls")
 
-const dialects = {
+const dialects: Readonly<Partial<Record<Api, Dialect>>> = {
   messages: checked(
     stopping(onlyFirst({ request: claudeRequest, reader: claudeReader }, refusesOne), "stop_sequences", claudeStops)
   ),
@@ -75,5 +76,4 @@ const dialects = {
 }
 
 /** The dialect of the API that serves the route; undefined for embeddings, which have none. */
-export const dialectOf = ({ deployment }: Route): Dialect | undefined =>
-  deployment.api === "embeddings" ? undefined : dialects[deployment.api]
+export const dialectOf = ({ deployment }: Route): Dialect | undefined => dialects[deployment.api]

@@ -8,8 +8,7 @@ import { type Level, levels } from "../../src/catalog/Level.ts"
 import { bestSites, isHostOf, partition, rowOf } from "../../src/catalog/Partition.ts"
 import { makeIndex } from "../../src/catalog/Resolver.ts"
 import { type Environment, load } from "../../src/Settings.ts"
-import { sitesOf } from "../../src/settings/addresses.ts"
-import { activeClouds, type CloudSettings } from "../../src/settings/clouds.ts"
+import { activeClouds, type CloudSettings, sitesOf } from "../../src/settings/clouds.ts"
 import { paths } from "./paths.ts"
 
 const catalog = Result.getOrThrow(shippedCatalog)

@@ -4,7 +4,7 @@ import type { Paths } from "../../src/catalog/Resolver.ts"
 export const paths: Paths = {
   chat: "/v1/chat/completions",
   messages: "/v1/messages",
-  count: "/v1/messages/count_tokens",
+  count_tokens: "/v1/messages/count_tokens",
   responses: "/v1/responses",
   embeddings: "/v1/embeddings"
 }

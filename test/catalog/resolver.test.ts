@@ -156,7 +156,7 @@ describe("wrong kind for the endpoint", () => {
   it.each([
     ["titan-embed-text-v2:il5", "chat", ["/v1/embeddings"]],
     ["titan-embed-text-v2:il5", "messages", ["/v1/embeddings"]],
-    ["titan-embed-text-v2:il5", "count", ["/v1/embeddings"]],
+    ["titan-embed-text-v2:il5", "count_tokens", ["/v1/embeddings"]],
     ["titan-embed-text-v2:il5", "responses", ["/v1/embeddings"]],
     ["titan-embed-text-v2", "chat", ["has no level", "/v1/embeddings", "titan-embed-text-v2:il5"]],
     ["titan-embed-text-v2:il9", "messages", ["unknown level", "/v1/embeddings", "titan-embed-text-v2:il5"]],
@@ -164,7 +164,7 @@ describe("wrong kind for the endpoint", () => {
     ["gpt-oss-120b:il5", "embeddings", ["/v1/chat/completions"]],
     ["gpt-5.1:il5", "messages", ["/v1/chat/completions"]],
     ["gemini-3-flash:il2", "messages", ["/v1/chat/completions"]],
-    ["gemini-3-flash:il2", "count", ["/v1/chat/completions"]],
+    ["gemini-3-flash:il2", "count_tokens", ["/v1/chat/completions"]],
     ["gemini-3-flash:il5", "messages", ["not authorized", "/v1/chat/completions", "gemini-3-flash:il2"]],
     ["claude-opus-5:il2", "responses", ["/v1/messages"]],
     ["gemini-3-flash:il2", "responses", ["/v1/chat/completions"]],
@@ -184,10 +184,10 @@ describe("counting", () => {
 
   it.each(claude)("%s", (id) => {
     assert.ok(Result.isSuccess(all.resolve(id, "messages")), "inference is unaffected")
-    const counted = all.resolve(id, "count")
+    const counted = all.resolve(id, "count_tokens")
     if (uncounted(id)) {
       assert.strictEqual(
-        refusal(id, "count"),
+        refusal(id, "count_tokens"),
         "Token counting is not yet available for this model. Estimate client-side for now."
       )
     } else assert.strictEqual(Result.getOrThrow(counted).id, id)

@@ -163,7 +163,7 @@ const timesOfDay = [
   // When a file was last good, and the days that its certificates have left.
   "watchFile.ts",
   // Signatures, how long a token lives when it comes, and whether the clock is right.
-  ...["cloud/credentials/aws.ts", "cloud/credentials/Token.ts", "operators/doctor/clouds.ts"]
+  ...["cloud/bedrock.ts", "cloud/credentials/Token.ts", "operators/doctor/clouds.ts"]
 ]
 
 it("only files that need the time of day ask for it", () => {

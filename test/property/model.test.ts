@@ -10,7 +10,7 @@ import { formatModelId, makeIndex, parseModelId } from "../../src/catalog/Resolv
 import type { Purpose } from "../../src/catalog/Route.ts"
 import { purposePaths } from "../../src/contract/Api.ts"
 
-const purposes: ReadonlyArray<Purpose> = ["chat", "messages", "responses", "embeddings", "count"]
+const purposes: ReadonlyArray<Purpose> = ["chat", "messages", "responses", "embeddings", "count_tokens"]
 const AnyLevel = Schema.Literals(levels)
 const Active = Schema.Array(Cloud)
 

@@ -7,7 +7,7 @@ import { clouds } from "../../catalog/clouds.ts"
 import { Overlay } from "../../catalog/overlay.ts"
 import { bestSites, type Sites } from "../../catalog/Partition.ts"
 import { requestable } from "../../catalog/Resolver.ts"
-import { sitesOf } from "../../settings/addresses.ts"
+import { sitesOf } from "../../settings/clouds.ts"
 import { table } from "../table.ts"
 import { print, settings } from "./shared.ts"
 

@@ -3,7 +3,7 @@ import { Sha256 } from "@smithy/core/checksum"
 import { SignatureV4 } from "@smithy/signature-v4"
 import { Effect, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import { aws } from "../../../src/cloud/credentials/aws.ts"
+import { aws } from "../../../src/cloud/bedrock.ts"
 import { environment, renew, together, tokenServer } from "./tokenServer.ts"
 
 const region = "us-gov-west-1"

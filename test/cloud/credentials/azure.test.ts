@@ -5,7 +5,7 @@ import { join } from "node:path"
 import type { INetworkModule, NetworkRequestOptions, NetworkResponse } from "@azure/msal-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import { azure, azureCloud } from "../../../src/cloud/credentials/azure.ts"
+import { azureCloud, azureCredential } from "../../../src/cloud/azure.ts"
 import { environment, plain, renew, together, tokenServer } from "./tokenServer.ts"
 
 const government = new URL("https://name.openai.azure.us")
@@ -67,7 +67,7 @@ describe("azureCloud", () => {
 describe("azure", () => {
   it.live("sends an API key before anything else", () =>
     Effect.gen(function* () {
-      const credential = yield* azure({
+      const credential = yield* azureCredential({
         ...application,
         apiKey: Redacted.make("key"),
         clientSecret: Redacted.make("s")
@@ -80,7 +80,7 @@ describe("azure", () => {
   it.live("takes tokens with a client secret, one for all callers, and a new one when refused", () =>
     Effect.gen(function* () {
       const { network, requests } = authority(token)
-      const credential = yield* azure({ ...application, clientSecret: Redacted.make("s3cret"), network })
+      const credential = yield* azureCredential({ ...application, clientSecret: Redacted.make("s3cret"), network })
       const all = yield* together(credential.headers(plain), 100)
       assert.isTrue(all.every((headers) => headers.authorization === "Bearer entra-1"))
       yield* renew(credential, { authorization: "Bearer entra-1" })
@@ -101,7 +101,7 @@ describe("azure", () => {
       const { network, requests } = authority(token)
       const federatedTokenFile = join(yield* folder, "token")
       writeFileSync(federatedTokenFile, "jwt-1\n")
-      const credential = yield* azure({ ...application, federatedTokenFile, network })
+      const credential = yield* azureCredential({ ...application, federatedTokenFile, network })
       const headers = yield* credential.headers(plain)
       writeFileSync(federatedTokenFile, "jwt-2\n")
       yield* renew(credential, headers)
@@ -118,7 +118,7 @@ describe("azure", () => {
       const clientCertificatePath = join(yield* folder, "client.pem")
       const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 })
       writeFileSync(clientCertificatePath, privateKey.export({ type: "pkcs8", format: "pem" }) + certificate)
-      const credential = yield* azure({ ...application, clientCertificatePath, network })
+      const credential = yield* azureCredential({ ...application, clientCertificatePath, network })
       yield* credential.headers(plain)
       const [header = "", payload = "", signature = ""] = requests[0]?.form.get("client_assertion")?.split(".") ?? []
       const { alg, "x5t#S256": thumbprint } = JSON.parse(Buffer.from(header, "base64url").toString())
@@ -144,7 +144,7 @@ describe("azure", () => {
         }
       }))
       yield* environment({ IDENTITY_ENDPOINT: `${server.url}/msi/token`, IDENTITY_HEADER: "header" })
-      const credential = yield* azure({ endpoint: government, clientId: "user-assigned" })
+      const credential = yield* azureCredential({ endpoint: government, clientId: "user-assigned" })
       const all = yield* together(credential.headers(plain), 100)
       assert.isTrue(all.every((headers) => headers.authorization === "Bearer identity-1"))
       yield* renew(credential, { authorization: "Bearer identity-1" })
@@ -163,19 +163,19 @@ describe("azure", () => {
         status: 401,
         body: { error: "invalid_client", error_description: "AADSTS7000215: s3cret", correlation_id: "c" }
       }))
-      const credential = yield* azure({ ...application, clientSecret: Redacted.make("s3cret"), network })
+      const credential = yield* azureCredential({ ...application, clientSecret: Redacted.make("s3cret"), network })
       const error = yield* Effect.flip(credential.headers(plain))
       assert.match(error.message, /^no credentials from Entra ID \(client secret\) \(.*invalid_client/)
       assert.isTrue(error.refused)
       assert.notInclude(JSON.stringify(error) + String(error.stack) + String(error.cause), "s3cret")
-      const gone = yield* azure({ ...application, federatedTokenFile: "/nonexistent/token", network })
+      const gone = yield* azureCredential({ ...application, federatedTokenFile: "/nonexistent/token", network })
       assert.match((yield* Effect.flip(gone.headers(plain))).message, /Entra ID \(workload identity\) \(ENOENT\)/)
     })
   )
 
   it.live("needs a tenant and a client beside a secret", () =>
     Effect.gen(function* () {
-      const error = yield* Effect.flip(azure({ endpoint: government, clientSecret: Redacted.make("s3cret") }))
+      const error = yield* Effect.flip(azureCredential({ endpoint: government, clientSecret: Redacted.make("s3cret") }))
       assert.strictEqual(error.message, "Entra ID (client secret) needs AZURE_TENANT_ID and AZURE_CLIENT_ID")
     })
   )

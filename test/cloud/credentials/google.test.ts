@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import { google } from "../../../src/cloud/credentials/google.ts"
+import { google } from "../../../src/cloud/vertex.ts"
 import { environment, plain, renew, type TokenReply, together, tokenServer } from "./tokenServer.ts"
 
 /** Nothing of the machine's own Google set-up. */
