@@ -79,6 +79,12 @@ const long = (count: number) => `${count}x50`
 const soon = 25
 
 export const alertScenarios: ReadonlyArray<Scenario> = [
+  fires("GatewayDown", "the only one is gone", { gateway_requests_in_flight: "0x20 _x30" }),
+  silent("one of two is gone", {
+    'gateway_requests_in_flight{instance="a"}': "0x20 _x30",
+    'gateway_requests_in_flight{instance="b"}': "0x50"
+  }),
+
   fires("GatewayFailing", "a cloud fails", of("upstream_error", 502, "0x20 10+10x30")),
   fires("GatewayFailing", "streams break off", of("cut", 200, "0x20 10+10x30")),
   silent("a cloud limits requests", of("upstream_error", 429, "0x20 10+10x30")),

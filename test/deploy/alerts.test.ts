@@ -10,6 +10,12 @@ import { alertScenarios, type Scenario } from "./alertScenarios.ts"
 
 const file = join(root, "deploy/helm/files/alerts.yaml")
 
+/** A gateway runs, where a scenario does not say otherwise. */
+const running = (series: Scenario["series"]): Scenario["series"] =>
+  Object.keys(series).some((name) => name.startsWith("gateway_requests_in_flight"))
+    ? {}
+    : { gateway_requests_in_flight: "0x500" }
+
 /** A file of tests by https://prometheus.io/docs/prometheus/latest/configuration/unit_testing_rules/ */
 const testsOf = (scenarios: ReadonlyArray<Scenario>, minutes: number) => ({
   rule_files: [file],
@@ -17,7 +23,7 @@ const testsOf = (scenarios: ReadonlyArray<Scenario>, minutes: number) => ({
   tests: scenarios.map(({ because, end, fires, series }) => ({
     name: `${fires ?? "none"}: ${because}`,
     interval: `${minutes}m`,
-    input_series: Object.entries(series).map(([series, values]) => ({ series, values })),
+    input_series: Object.entries({ ...running(series), ...series }).map(([series, values]) => ({ series, values })),
     promql_expr_test: [
       {
         expr: 'count by (alertname) (ALERTS{alertstate="firing"})',
