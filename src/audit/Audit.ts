@@ -2,7 +2,7 @@
  * What is done with the gateway, beside the requests that usage records are of: starts, changes of its files and keys, callers and
  * connections that are refused (docs/operation.md#audit-events). Never a secret, never a payload.
  */
-import { Context, Schema } from "effect"
+import { Context, Effect, Schema } from "effect"
 
 export const AuditName = Schema.Literals([
   "gateway.started",
@@ -66,3 +66,7 @@ export const eventOf = ({ actor = { kind: "gateway" }, audit, detail, outcome, r
 
 /** Takes an event without waiting; never fails. Where nothing keeps them, they are dropped. */
 export const Audit = Context.Reference<(act: Act) => void>("gateway/audit/Audit", { defaultValue: () => () => {} })
+
+/** Gives it what was done. */
+export const auditDone = (audit: AuditName, detail: Act["detail"]) =>
+  Effect.map(Audit, (take) => take({ audit, outcome: "success", detail }))

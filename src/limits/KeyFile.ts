@@ -160,7 +160,7 @@ export const readBook = Effect.fnUntraced(function* (path: string) {
   return text === undefined ? emptyBook : yield* parseBook(path, text)
 })
 
-/** Changes a key file, one command at a time, and returns what `change` made beside it. */
+/** Changes what `change` names of a key file, one command at a time, and returns what else it made. */
 export const changeBook = <A, E, R>(
   path: string,
   change: (book: KeyBook) => Effect.Effect<{ readonly book: Partial<KeyBook>; readonly result: A }, E, R>

@@ -7,7 +7,7 @@ import { readBook } from "../../src/limits/KeyFile.ts"
 import { Keys } from "../../src/limits/Keys.ts"
 import { LedgerError } from "../../src/limits/Ledger.ts"
 import { parseOverlap } from "../../src/operators/keys/keyOptions.ts"
-import { createKey, disableKey, revokeKey, setKey } from "../../src/operators/keys/keysCommand.ts"
+import { createKey, disableKey, enableKey, revokeKey, setKey } from "../../src/operators/keys/keysCommand.ts"
 import { listKeys, listTeams } from "../../src/operators/keys/listCommands.ts"
 import { createTeam, removeTeam, setTeam } from "../../src/operators/keys/teamsCommand.ts"
 import { eventually, keyFile, only, secretIn } from "../limits/support.ts"
@@ -282,14 +282,14 @@ describe("keys commands", () => {
         const keys = yield* Keys
         return Result.isSuccess(keys.authenticate(secret, yield* Clock.currentTimeMillis))
       }).pipe(Effect.provide(Layer.fresh(Keys.layer({ file }))))
-      yield* disableKey(file, id, true)
+      yield* disableKey(file, id)
       assert.isFalse(yield* works)
       assert.include(yield* listKeys(file, { json: false, spent }), "disabled 1970-01-01")
-      assert.include((yield* Effect.flip(disableKey(file, id, true))).message, "already")
-      yield* disableKey(file, id, false)
+      assert.include((yield* Effect.flip(disableKey(file, id))).message, "already")
+      yield* enableKey(file, id)
       assert.isTrue(yield* works)
       yield* revokeKey(file, id)
-      assert.include((yield* Effect.flip(disableKey(file, id, false))).message, "for good")
+      assert.include((yield* Effect.flip(enableKey(file, id))).message, "for good")
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
@@ -301,20 +301,20 @@ describe("keys commands", () => {
         Effect.provide(Layer.fresh(Keys.layer({ file })))
       )
       yield* createTeam(file, "blue", {})
-      assert.include((yield* Effect.flip(disableKey(file, id, false))).message, `Caller ${id} is enabled already`)
-      assert.include(yield* disableKey(file, id, true), `Disabled caller ${id}`)
+      assert.include((yield* Effect.flip(enableKey(file, id))).message, `Caller ${id} is enabled already`)
+      assert.include(yield* disableKey(file, id), `Disabled caller ${id}`)
       assert.strictEqual(yield* why, "disabled")
       // Other commands keep it.
       yield* createKey(file, { name: "x" })
       yield* setTeam(file, "blue", { requestsPerMinute: 1 })
       assert.match(yield* listKeys(file, { json: false, spent }), new RegExp(`CALLER +STATUS\\n${id} +disabled 1970`))
-      yield* disableKey(file, id, false)
+      yield* enableKey(file, id)
       assert.isUndefined(yield* why)
       assert.notInclude(yield* listKeys(file, { json: false, spent }), "CALLER")
       yield* revokeKey(file, id)
       assert.strictEqual(yield* why, "revoked")
       assert.include(yield* revokeKey(file, id), `Caller ${id} is revoked since 1970-01-01`)
-      assert.include((yield* Effect.flip(disableKey(file, id, false))).message, "for good")
+      assert.include((yield* Effect.flip(enableKey(file, id))).message, "for good")
       assert.include((yield* Effect.flip(revokeKey(file, "jwt_0"))).message, "There is no key")
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )

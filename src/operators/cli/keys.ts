@@ -6,8 +6,7 @@ import { limitKinds } from "../../limits/limits.ts"
 import { isElsewhere, spentIn, tellReplicas } from "../../limits/store.ts"
 import type { GatewaySettings } from "../../Settings.ts"
 import { readNotice } from "../../settings/notice.ts"
-import { parseOverlap } from "../keys/keyOptions.ts"
-import { createKey, disableKey, revokeKey, rotateKey, setKey } from "../keys/keysCommand.ts"
+import { createKey, disableKey, enableKey, revokeKey, rotateKey, setKey } from "../keys/keysCommand.ts"
 import { listKeys, listTeams } from "../keys/listCommands.ts"
 import { createTeam, removeTeam, setTeam } from "../keys/teamsCommand.ts"
 import { jsonFlag, optionalCount, optionalText, printing } from "./shared.ts"
@@ -57,12 +56,19 @@ const notifying = <E, R>(gateway: GatewaySettings, refused: boolean, changed: Ef
     })
   })
 
-/** Of one key or caller. */
-const refusing = <E, R>(gateway: GatewaySettings, id: string, refused: boolean, changed: Effect.Effect<string, E, R>) =>
-  notifying(
-    gateway,
-    refused,
-    Effect.map(changed, (text) => ({ text, ids: [id] }))
+/** A command that refuses one key or caller, or takes it again. */
+const refusal = <E, R>(
+  name: string,
+  description: string,
+  refused: boolean,
+  change: (file: string, id: string) => Effect.Effect<string, E, R>
+) =>
+  printing(name, description, { id: subject }, ({ id }, gateway) =>
+    notifying(
+      gateway,
+      refused,
+      Effect.map(change(gateway.keysFile, id), (text) => ({ text, ids: [id] }))
+    )
   )
 
 export const keysCommand = Command.make("keys").pipe(
@@ -112,28 +118,14 @@ export const keysCommand = Command.make("keys").pipe(
       { json: jsonFlag, unused: optionalText("unused", "only keys that work and were not used for so long: 30d") },
       (options, gateway) => listKeys(gateway.keysFile, { ...options, spent: spentIn(gateway) })
     ),
-    printing(
-      "revoke",
-      "Revoke a key or a caller; it stops working within seconds",
-      { id: subject },
-      ({ id }, gateway) => refusing(gateway, id, true, revokeKey(gateway.keysFile, id))
-    ),
-    printing("disable", "Refuse a key or a caller until it is enabled again", { id: subject }, ({ id }, gateway) =>
-      refusing(gateway, id, true, disableKey(gateway.keysFile, id, true))
-    ),
-    printing("enable", "Take a key or a caller that was disabled", { id: subject }, ({ id }, gateway) =>
-      refusing(gateway, id, false, disableKey(gateway.keysFile, id, false))
-    ),
+    refusal("revoke", "Revoke a key or a caller; it stops working within seconds", true, revokeKey),
+    refusal("disable", "Refuse a key or a caller until it is enabled again", true, disableKey),
+    refusal("enable", "Take a key or a caller that was disabled", false, enableKey),
     printing(
       "rotate",
       "Give a key a new secret; the old one works for another day",
       { id, overlap: optionalText("overlap", "how long the old one works: 0, 2 hours; a day unless given") },
-      ({ id, overlap }, gateway) =>
-        notifying(
-          gateway,
-          true,
-          Effect.flatMap(parseOverlap(overlap), (time) => rotateKey(gateway.keysFile, id, time))
-        )
+      ({ id, overlap }, gateway) => notifying(gateway, true, rotateKey(gateway.keysFile, id, overlap))
     )
   ])
 )

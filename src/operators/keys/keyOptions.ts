@@ -1,4 +1,4 @@
-/** What the options of `keys` and `teams` may say, as they are typed (docs/operation.md#keys). */
+/** What the options of `keys` and `teams` may say, as they are typed, and what they change (docs/operation.md#keys). */
 import { DateTime, Duration, Effect, Option, Schema } from "effect"
 import { isLevel, levels } from "../../catalog/Level.ts"
 import type { Limits } from "../../contract/Security.ts"
@@ -24,15 +24,12 @@ export const parseLevels = (text: string) =>
 
 const isModelPattern = Schema.is(ModelPattern)
 
-/** Models whose names are most like a pattern, a prefix with prefixes. */
-const near = (pattern: string, models: ReadonlyArray<string>): ReadonlyArray<string> => {
-  if (!pattern.endsWith("*")) return [nearest(pattern, models)].filter((model) => model !== undefined)
-  const prefix = pattern.slice(0, -1)
-  const meant = nearest(
-    prefix,
-    models.map((model) => model.slice(0, prefix.length))
-  )
-  return meant === undefined ? [] : [`${meant}*`]
+/** What a pattern may be meant to be, a prefix another prefix. */
+const near = (pattern: string, models: ReadonlyArray<string>): string | undefined => {
+  if (!pattern.endsWith("*")) return nearest(pattern, models)
+  const starts = models.map((model) => model.slice(0, pattern.length - 1))
+  const meant = nearest(pattern.slice(0, -1), starts)
+  return meant === undefined ? undefined : `${meant}*`
 }
 
 /** `models`: the catalog's; a pattern that matches none of them is a typing error. Without them it is not looked up. */
@@ -48,7 +45,7 @@ export const parseModels = (models: ReadonlyArray<string> | undefined) => (text:
     const meant = near(pattern, models)
     return fail(
       `--models: ${JSON.stringify(pattern)} matches no model of the catalog. ${
-        meant.length > 0 ? `Is ${meant.join(" or ")} meant?` : `Its models: ${models.join(", ")}`
+        meant === undefined ? `Its models: ${models.join(", ")}` : `Is ${meant} meant?`
       }`
     )
   })
@@ -63,18 +60,13 @@ export const parseTime = (text: string): Option.Option<DateTime.DateTime> =>
     () => new Date(`${text.slice(0, 10)}T00:00:00Z`).toISOString().slice(0, 10) === text.slice(0, 10)
   )
 
-const daysPattern = /^([1-9]\d{0,4})d$/
-const daysIn = (text: string): number | undefined => {
-  const [, days] = daysPattern.exec(text) ?? []
-  return days === undefined ? undefined : Number(days)
-}
+const daysIn = (text: string): number | undefined =>
+  /^[1-9]\d{0,4}d$/.test(text) ? Number.parseInt(text, 10) : undefined
 
-/** So many days ago. */
-export const parseUnused = (now: DateTime.Utc) => (text: string) => {
+/** Days, in milliseconds. */
+export const parseUnused = (text: string) => {
   const days = daysIn(text)
-  return days === undefined
-    ? fail("--unused: expected days, such as 30d")
-    : Effect.succeed(DateTime.subtract(now, { days }))
+  return days === undefined ? fail("--unused: expected days, such as 30d") : Effect.succeed(days * 86_400_000)
 }
 
 /** A date, a time, or days from now. */
@@ -169,13 +161,7 @@ const shown = (value: Changeable[Field]): string => {
   return Array.isArray(value) ? value.join(",") : String(value)
 }
 
-export interface Changed<A> {
-  readonly after: A
-  /** `rpm 60 -> 900`, in the order of the options. */
-  readonly changes: ReadonlyArray<string>
-}
-
-/** Fails where nothing would change. */
+/** What comes of it, and the changes as `rpm 60 -> 900, streams none -> 5`. Fails where nothing would change. */
 export const changeLimits = <A extends Key | Team>(before: A, given: Changeable, none: string | undefined) => {
   const options = "digest" in before ? [...limits, ...others] : limits
   const names = options.map(([option]) => option)
@@ -198,5 +184,5 @@ export const changeLimits = <A extends Key | Team>(before: A, given: Changeable,
   if (changes.length === 0) {
     return fail(`nothing would change. Options: ${names.map((name) => `--${name}`).join(", ")}, --none`)
   }
-  return Effect.succeed<Changed<A>>({ after, changes })
+  return Effect.succeed({ after, changes: changes.join(", ") })
 }

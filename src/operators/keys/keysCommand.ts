@@ -1,6 +1,6 @@
 /** What the commands do that make and change keys; each returns the text to print (docs/operation.md#keys). */
 import { DateTime, Duration, Effect } from "effect"
-import { Audit } from "../../audit/Audit.ts"
+import { auditDone } from "../../audit/Audit.ts"
 import type { Limits } from "../../contract/Security.ts"
 import { usageNotice } from "../../contract/usageNotice.ts"
 import {
@@ -20,6 +20,7 @@ import {
   parseLevels,
   parseLimits,
   parseModels,
+  parseOverlap,
   parseTags,
   parseTeam,
   parseText
@@ -85,7 +86,6 @@ const secretText = (secret: string): string =>
 
 /** Creates a key. The text holds its secret, which is stored nowhere. */
 export const createKey = Effect.fnUntraced(function* (file: string, options: CreateOptions, rules: KeyRules = {}) {
-  const audit = yield* Audit
   const now = yield* DateTime.now
   const name = yield* parseText("name", "who uses the key")(options.name)
   const tags = yield* parseTags(options.tags ?? [])
@@ -97,21 +97,12 @@ export const createKey = Effect.fnUntraced(function* (file: string, options: Cre
     file,
     Effect.fnUntraced(function* ({ keys, teams }) {
       const team = yield* parseGiven(options.team, parseTeam(teams))
-      const key: Key = {
-        id,
-        name,
-        digest: digestOf(secret),
-        created: now,
-        acknowledged: now,
-        expires,
-        team,
-        tags,
-        ...fields
-      }
-      return { book: { keys: [...keys, key], teams }, result: undefined }
+      const digest = digestOf(secret)
+      const key: Key = { id, name, digest, created: now, acknowledged: now, expires, team, tags, ...fields }
+      return { book: { keys: [...keys, key] }, result: undefined }
     })
   )
-  audit({ audit: "key.created", outcome: "success", detail: { key_id: id, name } })
+  yield* auditDone("key.created", { key_id: id, name })
   return `Created key ${id} (${name}) in ${file}.\n\n${secretText(secret)}\n${rules.notice ?? usageNotice}\n`
 })
 
@@ -124,16 +115,14 @@ const changeKey = <A>(
   changeBook(
     file,
     Effect.fnUntraced(function* (before) {
-      const { keys, teams } = before
-      const key = keys.find((key) => key.id === id)
+      const key = before.keys.find((key) => key.id === id)
       if (key === undefined) {
         return yield* fail(
           `There is no key ${JSON.stringify(id)} in ${file}. Show the IDs: npm run gateway -- keys list`
         )
       }
-      const changed = yield* change(key, before)
-      const book = { keys: keys.map((other) => (other.id === id ? changed.key : other)), teams }
-      return { book, result: changed.result }
+      const { key: after, result } = yield* change(key, before)
+      return { book: { keys: before.keys.map((other) => (other === key ? after : other)) }, result }
     })
   )
 
@@ -150,7 +139,6 @@ export const setKey = Effect.fnUntraced(function* (
   { none, ...options }: SetOptions,
   rules: KeyRules = {}
 ) {
-  const audit = yield* Audit
   const now = yield* DateTime.now
   const fields = yield* parseFields(options, rules)
   const change = Effect.fnUntraced(function* (key: Key, { teams }: KeyBook) {
@@ -163,8 +151,8 @@ export const setKey = Effect.fnUntraced(function* (
     return { key: after, result: { changes, name: key.name } }
   })
   const { changes, name } = yield* changeKey(file, id, change)
-  audit({ audit: "key.changed", outcome: "success", detail: { key_id: id, changes: changes.join(", ") } })
-  return `Key ${id} (${name}): ${changes.join(", ")}. Gateways take it up within 5 seconds.\n`
+  yield* auditDone("key.changed", { key_id: id, changes })
+  return `Key ${id} (${name}): ${changes}. Gateways take it up within 5 seconds.\n`
 })
 
 type Refused = Pick<RefusedCaller, "disabled" | "revoked">
@@ -196,7 +184,6 @@ const changeRefusal = (
 
 /** Revokes a key, or a caller without one, for good. Running gateways refuse it within 5 seconds. */
 export const revokeKey = Effect.fnUntraced(function* (file: string, id: string) {
-  const audit = yield* Audit
   const now = yield* DateTime.now
   let before: DateTime.Utc | undefined
   const title = yield* changeRefusal(file, id, ({ disabled, revoked }) => {
@@ -204,36 +191,38 @@ export const revokeKey = Effect.fnUntraced(function* (file: string, id: string) 
     return Effect.succeed({ disabled, revoked: revoked ?? now })
   })
   if (before !== undefined) return `${capital(title)} is revoked since ${minute(before)}.\n`
-  audit({ audit: "key.revoked", outcome: "success", detail: { key_id: id } })
+  yield* auditDone("key.revoked", { key_id: id })
   return `Revoked ${title}. Gateways refuse it within 5 seconds.\n`
 })
 
-/** Refuses a key, or a caller without one, until it is enabled again, or takes it again. */
-export const disableKey = Effect.fnUntraced(function* (file: string, id: string, disabled: boolean) {
-  const audit = yield* Audit
-  const now = yield* DateTime.now
-  const title = yield* changeRefusal(file, id, (before, title) => {
-    if (before.revoked !== undefined) return fail(`${capital(title)} is revoked for good.`)
-    if ((before.disabled !== undefined) === disabled) {
-      return fail(`${capital(title)} is ${disabled ? "disabled" : "enabled"} already.`)
-    }
-    return Effect.succeed({ disabled: disabled ? now : undefined })
+const switchKey = (disabled: boolean) =>
+  Effect.fnUntraced(function* (file: string, id: string) {
+    const now = yield* DateTime.now
+    const title = yield* changeRefusal(file, id, (before, title) => {
+      if (before.revoked !== undefined) return fail(`${capital(title)} is revoked for good.`)
+      if ((before.disabled !== undefined) === disabled) {
+        return fail(`${capital(title)} is ${disabled ? "disabled" : "enabled"} already.`)
+      }
+      return Effect.succeed({ disabled: disabled ? now : undefined })
+    })
+    const changes = disabled ? "enabled -> disabled" : "disabled -> enabled"
+    yield* auditDone("key.changed", { key_id: id, changes })
+    return disabled
+      ? `Disabled ${title}. Gateways refuse it within 5 seconds; keys enable ${id} takes it back.\n`
+      : `Enabled ${title}.\n`
   })
-  const changes = disabled ? "enabled -> disabled" : "disabled -> enabled"
-  audit({ audit: "key.changed", outcome: "success", detail: { key_id: id, changes } })
-  return disabled
-    ? `Disabled ${title}. Gateways refuse it within 5 seconds; keys enable ${id} takes it back.\n`
-    : `Enabled ${title}.\n`
-})
+
+/** Refuses a key, or a caller without one, until it is enabled again. */
+export const disableKey = switchKey(true)
+export const enableKey = switchKey(false)
 
 /**
- * Gives a key a new secret; the old one works for `overlap` longer (default a day; 0 ends it within seconds). Answers the text, and the
- * digests of the secrets that end now.
+ * Gives a key a new secret; the old one works for `overlap` longer, a day unless given. Answers the text, and the digests of the
+ * secrets that end now.
  */
-export const rotateKey = Effect.fnUntraced(function* (file: string, id: string, overlap: Duration.Input = "1 day") {
-  const audit = yield* Audit
+export const rotateKey = Effect.fnUntraced(function* (file: string, id: string, overlap?: string) {
   const now = yield* DateTime.now
-  const until = DateTime.addDuration(now, overlap)
+  const until = DateTime.addDuration(now, yield* parseOverlap(overlap))
   const secret = newSecret()
   const rotated = yield* changeKey(file, id, (key) => {
     if (key.revoked !== undefined) return fail(`Key ${id} is revoked. Create another one with keys create.`)
@@ -247,6 +236,6 @@ export const rotateKey = Effect.fnUntraced(function* (file: string, id: string, 
       result: { text, ids }
     })
   })
-  audit({ audit: "key.rotated", outcome: "success", detail: { key_id: id, until: DateTime.formatIso(until) } })
+  yield* auditDone("key.rotated", { key_id: id, until: DateTime.formatIso(until) })
   return rotated
 })

@@ -1,6 +1,6 @@
 /** What `teams create`, `teams set` and `teams remove` do; each returns the text to print (docs/operation.md#keys). */
 import { Effect } from "effect"
-import { Audit } from "../../audit/Audit.ts"
+import { auditDone } from "../../audit/Audit.ts"
 import type { Limits } from "../../contract/Security.ts"
 import { changeBook, type Team } from "../../limits/KeyFile.ts"
 import { fail } from "../../wire/OperatorError.ts"
@@ -12,18 +12,14 @@ export const createTeam = Effect.fnUntraced(function* (file: string, name: strin
       `a team's name is 1 to 64 letters, digits, '.', '_' and '-', and begins with a letter or digit; not ${JSON.stringify(name)}`
     )
   }
-  const audit = yield* Audit
   const team: Team = { name, ...(yield* parseLimits(limits)) }
-  const text = yield* changeBook(file, ({ keys, teams }) =>
+  yield* changeBook(file, ({ teams }) =>
     teams.some((other) => other.name === name)
       ? fail(`there is a team ${name} already. Change its limits: npm run gateway -- teams set ${name} …`)
-      : Effect.succeed({
-          book: { keys, teams: [...teams, team] },
-          result: `Created team ${name} in ${file}. Give it keys: npm run gateway -- keys create --name NAME --team ${name}\n`
-        })
+      : Effect.succeed({ book: { teams: [...teams, team] }, result: undefined })
   )
-  audit({ audit: "team.created", outcome: "success", detail: { team: name } })
-  return text
+  yield* auditDone("team.created", { team: name })
+  return `Created team ${name} in ${file}. Give it keys: npm run gateway -- keys create --name NAME --team ${name}\n`
 })
 
 const unknown = (name: string, file: string) =>
@@ -35,37 +31,32 @@ export const setTeam = Effect.fnUntraced(function* (
   name: string,
   { none, ...limits }: Limits & { readonly none?: string | undefined }
 ) {
-  const audit = yield* Audit
   const given = yield* parseLimits(limits)
   const changes = yield* changeBook(
     file,
-    Effect.fnUntraced(function* ({ keys, teams }) {
+    Effect.fnUntraced(function* ({ teams }) {
       const before = teams.find((other) => other.name === name)
       if (before === undefined) return yield* unknown(name, file)
       const { after, changes } = yield* changeLimits(before, given, none)
       return {
-        book: { keys, teams: teams.map((other) => (other === before ? after : other)) },
-        result: changes.join(", ")
+        book: { teams: teams.map((other) => (other === before ? after : other)) },
+        result: changes
       }
     })
   )
-  audit({ audit: "team.changed", outcome: "success", detail: { team: name, changes } })
+  yield* auditDone("team.changed", { team: name, changes })
   return `Team ${name}: ${changes}. Gateways take it up within 5 seconds.\n`
 })
 
 /** Removes a team that no working key is of. */
 export const removeTeam = Effect.fnUntraced(function* (file: string, name: string) {
-  const audit = yield* Audit
-  const text = yield* changeBook(file, ({ keys, teams }) => {
+  yield* changeBook(file, ({ keys, teams }) => {
     if (!teams.some((team) => team.name === name)) return unknown(name, file)
     const members = keys.filter(({ revoked, team }) => team === name && revoked === undefined)
     return members.length > 0
       ? fail(`team ${name} has keys: ${members.map(({ id }) => id).join(", ")}. Revoke them first.`)
-      : Effect.succeed({
-          book: { keys, teams: teams.filter((team) => team.name !== name) },
-          result: `Removed team ${name} from ${file}.\n`
-        })
+      : Effect.succeed({ book: { teams: teams.filter((team) => team.name !== name) }, result: undefined })
   })
-  audit({ audit: "team.removed", outcome: "success", detail: { team: name } })
-  return text
+  yield* auditDone("team.removed", { team: name })
+  return `Removed team ${name} from ${file}.\n`
 })
