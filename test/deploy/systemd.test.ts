@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -12,7 +13,10 @@ const lines = (file: string) =>
 const unit = lines("government-model-gateway.service")
 const stated = (name: string) => unit.filter(([key]) => key === name).map(([, value]) => value)
 const one = (name: string) => stated(name)[0] ?? assert.fail(`there is no ${name}=`)
-const environment: Variables = Object.fromEntries(lines("gateway.env"))
+// Read by systemd, and by the shell of who runs a command with the service's settings: both take values in quotes.
+const environment: Variables = Object.fromEntries(
+  lines("gateway.env").map(([key, value]) => [key, value.replace(/^"(.*)"$/, "$1")])
+)
 
 describe("the systemd unit", () => {
   it("starts the gateway as npm does, with the Node that npm brings", () => {
@@ -36,6 +40,14 @@ describe("the systemd unit", () => {
     assert.strictEqual(environment.NODE_COMPILE_CACHE, `/var/cache/${one("CacheDirectory")}`)
     assert.match(one("EnvironmentFile"), /\/gateway\.env$/)
     assert.isTrue(environment.GATEWAY_TLS_CERT !== undefined && environment.GATEWAY_TLS_KEY !== undefined)
+  })
+
+  it("names them so that a shell reads the same", () => {
+    const file = join(root, "deploy/systemd/gateway.env")
+    const { stderr, stdout } = spawnSync("sh", ["-c", `set -a; . ${file}; env`], { encoding: "utf8", env: {} })
+    assert.strictEqual(stderr, "")
+    const read = stdout.split("\n")
+    for (const [key, value] of Object.entries(environment)) assert.include(read, `${key}=${value}`)
   })
 
   it("runs it as a user of its own, without rights", () => {
