@@ -1,4 +1,6 @@
 /** Builds the whole reply from the events of its stream, and reads the text and the calls out of them. */
+
+import { isObject } from "../wire/isObject.ts"
 import type { ChatCompletion, ChatCompletionChunk, ContentBlock, Message, Response, ToolCall } from "./contract.ts"
 import type { MessageStreamEvent, ResponseStreamEvent } from "./events.ts"
 
@@ -128,12 +130,13 @@ export const messagesAccumulator = (): Accumulator<MessageStreamEvent, Message> 
   }
 }
 
-/** A tool's input; one that is no JSON stays text. */
-const parsed = (input: string): unknown => {
+/** A tool's input. One that is no object, as the token limit cuts it, stands as text under one key: the message can be given back. */
+const parsed = (input: string): object => {
   try {
-    return input === "" ? {} : JSON.parse(input)
+    const value: unknown = JSON.parse(input || "{}")
+    return isObject(value) ? value : { arguments: input }
   } catch {
-    return input
+    return { arguments: input }
   }
 }
 

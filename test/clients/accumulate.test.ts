@@ -82,3 +82,26 @@ it("the events of a message are left as they came", () => {
     usage: { input_tokens: 1, output_tokens: 2 }
   })
 })
+
+it("a call that was cut has an input that can be given back", () => {
+  const input = (...pieces: ReadonlyArray<string>) => {
+    const { add, final, toolCalls } = messagesAccumulator()
+    const events = [
+      { type: "message_start", message: { id: "m", content: [], usage: { input_tokens: 1, output_tokens: 0 } } },
+      { type: "content_block_start", index: 0, content_block: { type: "tool_use", id: "t", name: "f", input: {} } },
+      ...pieces.map((partial_json) => ({
+        type: "content_block_delta",
+        index: 0,
+        delta: { type: "input_json_delta", partial_json }
+      })),
+      { type: "content_block_stop", index: 0 }
+    ] as unknown as ReadonlyArray<MessageStreamEvent>
+    for (const event of events) add(event)
+    assert.strictEqual(toolCalls()[0]?.arguments, pieces.length === 0 ? "{}" : pieces.join(""))
+    return final()?.content.flatMap((block) => ("input" in block ? [block.input] : []))[0]
+  }
+  assert.deepStrictEqual(input(), {})
+  assert.deepStrictEqual(input(""), {})
+  assert.deepStrictEqual(input('{"a":', "1}"), { a: 1 })
+  for (const cut of ['{"a": "hel', "[]", "null", '"x"']) assert.deepStrictEqual(input(cut), { arguments: cut })
+})
