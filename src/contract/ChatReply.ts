@@ -13,25 +13,21 @@ export type FinishReason = typeof FinishReason.Type
 
 const tokens = (description: string, example: number) => described(Schema.Int, description, example)
 
-export const Usage = object(
-  {
-    prompt_tokens: tokens("Tokens of the request, cached ones included.", 14),
-    completion_tokens: tokens("Tokens of the reply, reasoning included.", 17),
-    total_tokens: tokens("Their sum.", 31),
-    prompt_tokens_details: Schema.optionalKey(
-      Schema.Struct({ cached_tokens: tokens("Tokens that came from the cloud's cache.", 0) }).annotate({
-        description: "How many tokens of the request came from a cache."
-      })
-    ),
-    completion_tokens_details: Schema.optionalKey(
-      Schema.Struct({ reasoning_tokens: tokens("Tokens that the model thought with.", 0) }).annotate({
-        description: "How many tokens of the reply were reasoning; absent where the cloud does not count them."
-      })
-    )
-  },
-  "Usage",
-  "Tokens of the request and of the reply."
-)
+export const Usage = object({
+  prompt_tokens: tokens("Tokens of the request, cached ones included.", 14),
+  completion_tokens: tokens("Tokens of the reply, reasoning included.", 17),
+  total_tokens: tokens("Their sum.", 31),
+  prompt_tokens_details: Schema.optionalKey(
+    Schema.Struct({ cached_tokens: tokens("Tokens that came from the cloud's cache.", 0) }).annotate({
+      description: "How many tokens of the request came from a cache."
+    })
+  ),
+  completion_tokens_details: Schema.optionalKey(
+    Schema.Struct({ reasoning_tokens: tokens("Tokens that the model thought with.", 0) }).annotate({
+      description: "How many tokens of the reply were reasoning; absent where the cloud does not count them."
+    })
+  )
+}).annotate({ identifier: "Usage", description: "Tokens of the request and of the reply." })
 export type Usage = typeof Usage.Type
 
 const Logprobs = object({ content: maybe(Schema.Array(ParsedJson), "One entry for each token.") })
@@ -43,45 +39,39 @@ const extraContent = Schema.optionalKey(
   Schema.Json.annotate({ description: "What a vendor needs back in the next request: return the message unchanged." })
 )
 
-export const Completion = object(
-  {
-    id,
-    object: Schema.Literal("chat.completion"),
-    created,
-    model,
-    choices: described(
-      Schema.Array(
-        object({
-          index: described(Schema.Int, "Always 0: there is one choice.", 0),
-          message: object(
-            {
-              role: Schema.Literal("assistant"),
-              content: described(Schema.NullOr(Schema.String), "The text; null where the model only calls tools."),
-              tool_calls: Schema.optionalKey(
-                described(Schema.Array(ToolCall), "The tools that the model wants called.")
-              ),
-              refusal: maybe(Schema.String, "Why the model did not answer, where it says so."),
-              annotations: maybe(Schema.Array(ParsedJson), "Sources that the model names."),
-              extra_content: extraContent
-            },
-            undefined,
-            "What the model answered: send it back unchanged as the next request's assistant message."
-          ),
-          logprobs: maybe(Logprobs, "Log probabilities of the tokens, where `logprobs` asked for them."),
-          finish_reason: FinishReason
-        })
-      ),
-      "The reply, as a list of one."
+export const Completion = object({
+  id,
+  object: Schema.Literal("chat.completion"),
+  created,
+  model,
+  choices: described(
+    Schema.Array(
+      object({
+        index: described(Schema.Int, "Always 0: there is one choice.", 0),
+        message: object({
+          role: Schema.Literal("assistant"),
+          content: described(Schema.NullOr(Schema.String), "The text; null where the model only calls tools."),
+          tool_calls: Schema.optionalKey(described(Schema.Array(ToolCall), "The tools that the model wants called.")),
+          refusal: maybe(Schema.String, "Why the model did not answer, where it says so."),
+          annotations: maybe(Schema.Array(ParsedJson), "Sources that the model names."),
+          extra_content: extraContent
+        }).annotate({
+          description: "What the model answered: send it back unchanged as the next request's assistant message."
+        }),
+        logprobs: maybe(Logprobs, "Log probabilities of the tokens, where `logprobs` asked for them."),
+        finish_reason: FinishReason
+      })
     ),
-    usage: Usage,
-    service_tier: maybe(Schema.String, "The tier that the cloud served the request in."),
-    system_fingerprint: maybe(Schema.String, "The cloud's name for the version of its backend."),
-    x_gateway_governance: Schema.optionalKey(Governance),
-    ...guardActions
-  },
-  "ChatCompletion",
-  "A whole reply."
-).annotate({
+    "The reply, as a list of one."
+  ),
+  usage: Usage,
+  service_tier: maybe(Schema.String, "The tier that the cloud served the request in."),
+  system_fingerprint: maybe(Schema.String, "The cloud's name for the version of its backend."),
+  x_gateway_governance: Schema.optionalKey(Governance),
+  ...guardActions
+}).annotate({
+  identifier: "ChatCompletion",
+  description: "A whole reply.",
   examples: [
     {
       id: "chatcmpl-3c9f5f0e-6d0b-4f3c-9f0e-0f6a1d2b7c11",
@@ -119,51 +109,43 @@ const ToolCallDelta = object({
   extra_content: extraContent
 })
 
-export const CompletionChunk = object(
-  {
-    id,
-    object: Schema.Literal("chat.completion.chunk"),
-    created,
-    model,
-    choices: described(
-      Schema.Array(
-        object({
-          index: described(Schema.Int, "Always 0: there is one choice.", 0),
-          delta: object(
-            {
-              role: Schema.optionalKey(Schema.Literal("assistant")),
-              content: maybe(Schema.String, "The next piece of the text."),
-              tool_calls: Schema.optionalKey(described(Schema.Array(ToolCallDelta), "The next pieces of tool calls.")),
-              refusal: maybe(Schema.String, "The next piece of a refusal."),
-              extra_content: extraContent
-            },
-            undefined,
-            "What is added to the message. The first has the role, the last is empty."
-          ),
-          logprobs: maybe(Logprobs, "Log probabilities of these tokens, where `logprobs` asked for them."),
-          finish_reason: described(Schema.NullOr(FinishReason), "Why the reply ended; null until the final chunk.")
-        })
-      ),
-      "The next piece of the reply, as a list of one."
+export const CompletionChunk = object({
+  id,
+  object: Schema.Literal("chat.completion.chunk"),
+  created,
+  model,
+  choices: described(
+    Schema.Array(
+      object({
+        index: described(Schema.Int, "Always 0: there is one choice.", 0),
+        delta: object({
+          role: Schema.optionalKey(Schema.Literal("assistant")),
+          content: maybe(Schema.String, "The next piece of the text."),
+          tool_calls: Schema.optionalKey(described(Schema.Array(ToolCallDelta), "The next pieces of tool calls.")),
+          refusal: maybe(Schema.String, "The next piece of a refusal."),
+          extra_content: extraContent
+        }).annotate({ description: "What is added to the message. The first has the role, the last is empty." }),
+        logprobs: maybe(Logprobs, "Log probabilities of these tokens, where `logprobs` asked for them."),
+        finish_reason: described(Schema.NullOr(FinishReason), "Why the reply ended; null until the final chunk.")
+      })
     ),
-    usage: Schema.optionalKey(Usage),
-    x_gateway_governance: Schema.optionalKey(Governance),
-    ...guardActions
-  },
-  "ChatCompletionChunk",
-  "One event of a stream. The final one has `finish_reason`, and `usage` where `include_usage` asked for it; then comes `[DONE]`."
-)
+    "The next piece of the reply, as a list of one."
+  ),
+  usage: Schema.optionalKey(Usage),
+  x_gateway_governance: Schema.optionalKey(Governance),
+  ...guardActions
+}).annotate({
+  identifier: "ChatCompletionChunk",
+  description:
+    "One event of a stream. The final one has `finish_reason`, and `usage` where `include_usage` asked for it; then comes `[DONE]`."
+})
 export type CompletionChunk = typeof CompletionChunk.Type
 
 const StreamError = Schema.Struct({
-  error: object(
-    {
-      type: described(Schema.String, "For programs: the kind of error.", "api_error"),
-      message: described(Schema.String, "For people: what went wrong.", "the cloud ended its reply early")
-    },
-    undefined,
-    "What went wrong."
-  ),
+  error: object({
+    type: described(Schema.String, "For programs: the kind of error.", "api_error"),
+    message: described(Schema.String, "For people: what went wrong.", "the cloud ended its reply early")
+  }).annotate({ description: "What went wrong." }),
   x_gateway_governance: Schema.optionalKey(Governance),
   ...guardActions
 }).annotate({

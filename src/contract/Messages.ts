@@ -18,39 +18,35 @@ import {
 import { kind, kinds, onlyKinds } from "./kinds.ts"
 import { cached, MessageParam, TextBlockParam } from "./MessagesContent.ts"
 
-const customTool = object(
-  {
-    type: nullable(Schema.Literal("custom"), "May be left out.", "custom", { default: "custom" }),
-    name: described(Schema.String, "The tool's name.", "get_weather"),
-    description: nullable(Schema.String, "What it does, for the model.", "The weather in a city"),
-    input_schema: jsonObject({
-      description: "Its input as a JSON Schema of type object.",
-      examples: [{ type: "object", properties: { city: { type: "string" } }, required: ["city"] }]
-    }),
-    strict: flag("Whether the input must follow the schema exactly."),
-    ...cached
-  },
-  "MessagesTool",
-  "A tool that the caller executes."
-)
+const customTool = object({
+  type: nullable(Schema.Literal("custom"), "May be left out.", "custom", { default: "custom" }),
+  name: described(Schema.String, "The tool's name.", "get_weather"),
+  description: nullable(Schema.String, "What it does, for the model.", "The weather in a city"),
+  input_schema: jsonObject({
+    description: "Its input as a JSON Schema of type object.",
+    examples: [{ type: "object", properties: { city: { type: "string" } }, required: ["city"] }]
+  }),
+  strict: flag("Whether the input must follow the schema exactly."),
+  ...cached
+}).annotate({ identifier: "MessagesTool", description: "A tool that the caller executes." })
 
 /** The vendor's own definitions; their type carries the date of their version. */
-const vendorTool = object(
-  {
-    type: described(
-      Schema.TemplateLiteral([
-        Schema.Literals(["bash_", "text_editor_", "computer_", "memory_", "str_replace_", "tool_search_tool_"]),
-        Schema.String
-      ]),
-      "The vendor's name of the tool, with the date of its version.",
-      "bash_20250124"
-    ),
-    name: described(Schema.String, "The tool's name, as the vendor has it.", "bash"),
-    ...cached
-  },
-  "MessagesVendorTool",
-  "A tool whose definition is the vendor's, and which the caller executes. Those that run inside the cloud are refused."
-)
+const vendorTool = object({
+  type: described(
+    Schema.TemplateLiteral([
+      Schema.Literals(["bash_", "text_editor_", "computer_", "memory_", "str_replace_", "tool_search_tool_"]),
+      Schema.String
+    ]),
+    "The vendor's name of the tool, with the date of its version.",
+    "bash_20250124"
+  ),
+  name: described(Schema.String, "The tool's name, as the vendor has it.", "bash"),
+  ...cached
+}).annotate({
+  identifier: "MessagesVendorTool",
+  description:
+    "A tool whose definition is the vendor's, and which the caller executes. Those that run inside the cloud are refused."
+})
 
 const MessagesTools = Schema.Array(onlyKinds([customTool, vendorTool]))
 
@@ -58,37 +54,26 @@ const alone = {
   disable_parallel_tool_use: flag("Whether a reply may call one tool only.")
 }
 const MessagesToolChoice = kinds([
-  kind("auto", alone, undefined, "The model decides."),
-  kind("any", alone, undefined, "Some tool is called; becomes `auto` beside thinking."),
-  kind(
-    "tool",
-    { name: described(Schema.String, "The tool to call.", "get_weather"), ...alone },
-    undefined,
-    "This tool is called; becomes `auto` beside thinking."
-  ),
-  kind("none", {}, undefined, "No tool is called.")
+  kind("auto", alone).annotate({ description: "The model decides." }),
+  kind("any", alone).annotate({ description: "Some tool is called; becomes `auto` beside thinking." }),
+  kind("tool", { name: described(Schema.String, "The tool to call.", "get_weather"), ...alone }).annotate({
+    description: "This tool is called; becomes `auto` beside thinking."
+  }),
+  kind("none", {}).annotate({ description: "No tool is called." })
 ])
 
 export const Thinking = kinds([
-  kind(
-    "enabled",
-    {
-      budget_tokens: described(
-        Schema.Int,
-        "Tokens to think with: adjusted to fit below `max_tokens`, and at least 1,024.",
-        2048
-      )
-    },
-    undefined,
-    "For models with a budget."
-  ),
-  kind(
-    "adaptive",
-    {},
-    undefined,
-    "For models that decide themselves, with `output_config.effort`; a budget on others."
-  ),
-  kind("disabled", {}, undefined, "No thinking.")
+  kind("enabled", {
+    budget_tokens: described(
+      Schema.Int,
+      "Tokens to think with: adjusted to fit below `max_tokens`, and at least 1,024.",
+      2048
+    )
+  }).annotate({ description: "For models with a budget." }),
+  kind("adaptive", {}).annotate({
+    description: "For models that decide themselves, with `output_config.effort`; a budget on others."
+  }),
+  kind("disabled", {}).annotate({ description: "No thinking." })
 ])
 
 const OutputConfig = object({
@@ -114,7 +99,7 @@ const inputFields = {
   messages: described(
     Schema.Array(MessageParam).check(Schema.isMinLength(1, { message: "at least one message" })),
     "The conversation so far, oldest message first.",
-    [{ role: "user", content: "What is FedRAMP High?" }]
+    question
   ),
   system: nullable(
     either(Schema.String, Schema.Array(onlyKinds([TextBlockParam]))),
@@ -149,37 +134,33 @@ const inputFields = {
   )
 }
 
-export const MessagesRequest = object(
-  {
-    ...inputFields,
-    max_tokens: described(PositiveInt, "The most tokens that the reply may have, thinking included.", 1024),
-    stream: flag("Whether the reply comes as server-sent events."),
-    stop_sequences: nullable(Schema.Array(Schema.String), "Texts that end the reply before they appear in it.", [
-      "END"
-    ]),
-    temperature: nullable(
-      between(0, 1),
-      "Sampling temperature: more makes replies more varied. Removed beside thinking.",
-      0.2
-    ),
-    top_p: nullable(
-      between(0, 1),
-      "Nucleus sampling: only the likeliest tokens with this probability in all. Removed beside thinking.",
-      0.9
-    ),
-    top_k: nullable(Whole, "How many of the likeliest tokens to choose from. Removed beside thinking.", 40),
-    metadata: nullable(
-      object({
-        user_id: nullable(Schema.String, "Your own identifier of the end user; do not put a secret here.", "u-1")
-      }),
-      "About the request, for the vendor.",
-      { user_id: "u-1" }
-    ),
-    output_config: nullable(OutputConfig, "How the reply is made: its effort, its format.", { effort: "high" })
-  },
-  "MessagesRequest",
-  "A conversation. Fields that are not listed pass to the model's own API."
-).annotate({
+export const MessagesRequest = object({
+  ...inputFields,
+  max_tokens: described(PositiveInt, "The most tokens that the reply may have, thinking included.", 1024),
+  stream: flag("Whether the reply comes as server-sent events."),
+  stop_sequences: nullable(Schema.Array(Schema.String), "Texts that end the reply before they appear in it.", ["END"]),
+  temperature: nullable(
+    between(0, 1),
+    "Sampling temperature: more makes replies more varied. Removed beside thinking.",
+    0.2
+  ),
+  top_p: nullable(
+    between(0, 1),
+    "Nucleus sampling: only the likeliest tokens with this probability in all. Removed beside thinking.",
+    0.9
+  ),
+  top_k: nullable(Whole, "How many of the likeliest tokens to choose from. Removed beside thinking.", 40),
+  metadata: nullable(
+    object({
+      user_id: nullable(Schema.String, "Your own identifier of the end user; do not put a secret here.", "u-1")
+    }),
+    "About the request, for the vendor.",
+    { user_id: "u-1" }
+  ),
+  output_config: nullable(OutputConfig, "How the reply is made: its effort, its format.", { effort: "high" })
+}).annotate({
+  identifier: "MessagesRequest",
+  description: "A conversation. Fields that are not listed pass to the model's own API.",
   examples: [
     { model: "claude-sonnet-4-5:il5", max_tokens: 300, messages: question },
     {
@@ -193,11 +174,9 @@ export const MessagesRequest = object(
 })
 export type MessagesRequest = AsJson<typeof MessagesRequest.Type>
 
-export const CountRequest = object(
-  inputFields,
-  "CountTokensRequest",
-  "A conversation whose tokens are counted."
-).annotate({
+export const CountRequest = object(inputFields).annotate({
+  identifier: "CountTokensRequest",
+  description: "A conversation whose tokens are counted.",
   examples: [{ model: "claude-sonnet-4-5:il5", messages: question }]
 })
 export type CountRequest = AsJson<typeof CountRequest.Type>

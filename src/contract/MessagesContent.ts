@@ -3,14 +3,10 @@ import { Schema } from "effect"
 import { described, either, flag, jsonObject, nullable, object } from "./fields.ts"
 import { kind, kinds } from "./kinds.ts"
 
-const CacheControl = object(
-  {
-    type: Schema.Literal("ephemeral"),
-    ttl: nullable(Schema.Literals(["5m", "1h"]), "How long it is kept.", "1h", { default: "5m" })
-  },
-  "CacheControl",
-  "The prompt up to here may be kept in the cloud's cache."
-)
+const CacheControl = object({
+  type: Schema.Literal("ephemeral"),
+  ttl: nullable(Schema.Literals(["5m", "1h"]), "How long it is kept.", "1h", { default: "5m" })
+}).annotate({ identifier: "CacheControl", description: "The prompt up to here may be kept in the cloud's cache." })
 /** May stand at every block and tool. */
 export const cached = {
   cache_control: nullable(CacheControl, "The prompt up to here may be reused.", { type: "ephemeral" })
@@ -25,12 +21,10 @@ const citations = {
   )
 }
 
-export const TextBlockParam = kind(
-  "text",
-  { text: described(Schema.String, "The text.", "What is FedRAMP High?"), ...cached },
-  "TextBlockParam",
-  "A text."
-)
+export const TextBlockParam = kind("text", {
+  text: described(Schema.String, "The text.", "What is FedRAMP High?"),
+  ...cached
+}).annotate({ identifier: "TextBlockParam", description: "A text." })
 
 /** The kinds of a source; URLs and stored files are none. */
 const inline = <const M extends ReadonlyArray<Schema.Top>>(members: M, description: string) =>
@@ -39,40 +33,33 @@ const inline = <const M extends ReadonlyArray<Schema.Top>>(members: M, descripti
     message: `must hold the data inline, as {"type":"base64","media_type":…,"data":…}; URL sources and stored files are not accepted`
   })
 
-export const ImageBlock = kind(
-  "image",
-  {
-    source: inline(
-      [
-        kind("base64", {
-          media_type: described(
-            Schema.Literals(["image/jpeg", "image/png", "image/gif", "image/webp"]),
-            "What the bytes are.",
-            "image/png"
-          ),
-          data: described(Schema.String, "The bytes in base64.", "iVBORw0KGgo=")
-        })
-      ],
-      "The image itself."
-    ),
-    ...cached
-  },
-  "ImageBlock",
-  "An image, inline. URLs and stored files are refused."
-)
+export const ImageBlock = kind("image", {
+  source: inline(
+    [
+      kind("base64", {
+        media_type: described(
+          Schema.Literals(["image/jpeg", "image/png", "image/gif", "image/webp"]),
+          "What the bytes are.",
+          "image/png"
+        ),
+        data: described(Schema.String, "The bytes in base64.", "iVBORw0KGgo=")
+      })
+    ],
+    "The image itself."
+  ),
+  ...cached
+}).annotate({ identifier: "ImageBlock", description: "An image, inline. URLs and stored files are refused." })
 
-const searchResult = kind(
-  "search_result",
-  {
-    source: described(Schema.String, "Where it was found: a text that the model may cite.", "handbook, page 12"),
-    title: described(Schema.String, "Its title.", "Baselines"),
-    content: described(Schema.Array(TextBlockParam), "What was found."),
-    ...citations,
-    ...cached
-  },
-  "SearchResultBlock",
-  "A search result of the caller's, which the model may cite."
-)
+const searchResult = kind("search_result", {
+  source: described(Schema.String, "Where it was found: a text that the model may cite.", "handbook, page 12"),
+  title: described(Schema.String, "Its title.", "Baselines"),
+  content: described(Schema.Array(TextBlockParam), "What was found."),
+  ...citations,
+  ...cached
+}).annotate({
+  identifier: "SearchResultBlock",
+  description: "A search result of the caller's, which the model may cite."
+})
 
 const plainSource = kind("text", {
   media_type: described(Schema.Literal("text/plain"), "What the data is.", "text/plain"),
@@ -89,76 +76,58 @@ const blocksSource = kind("content", {
     "Chapter one"
   )
 })
-export const DocumentBlock = kind(
-  "document",
-  {
-    source: inline([pdfSource, plainSource, blocksSource], "The document itself."),
-    title: nullable(Schema.String, "The document's title.", "Report"),
-    context: nullable(Schema.String, "What the model should know about the document.", "Draft of May"),
-    ...citations,
-    ...cached
-  },
-  "DocumentBlock",
-  "A PDF or a text, inline. URLs and stored files are refused."
-)
+export const DocumentBlock = kind("document", {
+  source: inline([pdfSource, plainSource, blocksSource], "The document itself."),
+  title: nullable(Schema.String, "The document's title.", "Report"),
+  context: nullable(Schema.String, "What the model should know about the document.", "Draft of May"),
+  ...citations,
+  ...cached
+}).annotate({ identifier: "DocumentBlock", description: "A PDF or a text, inline. URLs and stored files are refused." })
 
-const toolUse = kind(
-  "tool_use",
-  {
-    id: described(Schema.String, "The call's ID, which the `tool_result` names.", "toolu_01"),
-    name: described(Schema.String, "The tool's name.", "get_weather"),
-    input: jsonObject({
-      description: "The arguments.",
-      examples: [{ city: "Denver" }]
-    }),
-    ...cached
-  },
-  "ToolUseBlockParam",
-  "A tool call of an earlier reply."
-)
+const toolUse = kind("tool_use", {
+  id: described(Schema.String, "The call's ID, which the `tool_result` names.", "toolu_01"),
+  name: described(Schema.String, "The tool's name.", "get_weather"),
+  input: jsonObject({
+    description: "The arguments.",
+    examples: [{ city: "Denver" }]
+  }),
+  ...cached
+}).annotate({ identifier: "ToolUseBlockParam", description: "A tool call of an earlier reply." })
 
 const resultContent = kinds([TextBlockParam, ImageBlock, DocumentBlock, searchResult])
-const toolResult = kind(
-  "tool_result",
-  {
-    tool_use_id: described(Schema.String, "The `id` of the call that this answers.", "toolu_01"),
-    content: nullable(either(Schema.String, Schema.Array(resultContent)), "What the tool answered.", "21 °C"),
-    is_error: flag("Whether the tool failed."),
-    ...cached
-  },
-  "ToolResultBlock",
-  "What a tool answered; in the user's message after the call."
-)
+const toolResult = kind("tool_result", {
+  tool_use_id: described(Schema.String, "The `id` of the call that this answers.", "toolu_01"),
+  content: nullable(either(Schema.String, Schema.Array(resultContent)), "What the tool answered.", "21 °C"),
+  is_error: flag("Whether the tool failed."),
+  ...cached
+}).annotate({
+  identifier: "ToolResultBlock",
+  description: "What a tool answered; in the user's message after the call."
+})
 
-export const thinkingBlock = kind(
-  "thinking",
-  {
-    thinking: described(Schema.String, "What the model thought.", "Three baselines exist…"),
-    signature: described(Schema.String, "The vendor's signature of the thinking; return it unchanged.", "EqQBCgIYAhIM")
-  },
-  "ThinkingBlock",
-  "What the model thought."
-)
-export const redactedThinkingBlock = kind(
-  "redacted_thinking",
-  { data: described(Schema.String, "Encrypted; return it unchanged.", "EmwKAhgBEgy") },
-  "RedactedThinkingBlock",
-  "Thinking that the vendor does not show."
-)
+export const thinkingBlock = kind("thinking", {
+  thinking: described(Schema.String, "What the model thought.", "Three baselines exist…"),
+  signature: described(Schema.String, "The vendor's signature of the thinking; return it unchanged.", "EqQBCgIYAhIM")
+}).annotate({ identifier: "ThinkingBlock", description: "What the model thought." })
+export const redactedThinkingBlock = kind("redacted_thinking", {
+  data: described(Schema.String, "Encrypted; return it unchanged.", "EmwKAhgBEgy")
+}).annotate({ identifier: "RedactedThinkingBlock", description: "Thinking that the vendor does not show." })
 
-export const ContentBlockParam = kinds(
-  [TextBlockParam, ImageBlock, DocumentBlock, searchResult, toolUse, toolResult, thinkingBlock, redactedThinkingBlock],
-  { identifier: "ContentBlockParam", description: "A block of a message." }
-)
+export const ContentBlockParam = kinds([
+  TextBlockParam,
+  ImageBlock,
+  DocumentBlock,
+  searchResult,
+  toolUse,
+  toolResult,
+  thinkingBlock,
+  redactedThinkingBlock
+]).annotate({ identifier: "ContentBlockParam", description: "A block of a message." })
 
-export const MessageParam = object(
-  {
-    role: described(Schema.Literals(["user", "assistant", "system"]), "Who speaks.", "user"),
-    content: either(Schema.String, Schema.Array(ContentBlockParam)).annotate({
-      description: "A text, or blocks.",
-      examples: ["What is FedRAMP High?"]
-    })
-  },
-  "MessageParam",
-  "A message of the conversation."
-)
+export const MessageParam = object({
+  role: described(Schema.Literals(["user", "assistant", "system"]), "Who speaks.", "user"),
+  content: either(Schema.String, Schema.Array(ContentBlockParam)).annotate({
+    description: "A text, or blocks.",
+    examples: ["What is FedRAMP High?"]
+  })
+}).annotate({ identifier: "MessageParam", description: "A message of the conversation." })

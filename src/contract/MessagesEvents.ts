@@ -6,43 +6,26 @@ import { eventKinds, kind, kinds, oneOf } from "./kinds.ts"
 import { redactedThinkingBlock, thinkingBlock } from "./MessagesContent.ts"
 
 const count = (description: string) => maybe(Schema.Int, description)
-const MessageUsage = object(
-  {
-    input_tokens: count("Tokens of the request, without cached ones."),
-    output_tokens: described(Schema.Int, "Tokens of the reply, thinking included.", 17),
-    cache_creation_input_tokens: count("Tokens that were written to the cache."),
-    cache_read_input_tokens: count("Tokens that were read from the cache.")
-  },
-  "MessageUsage",
-  "Tokens of the request and of the reply."
-)
+const MessageUsage = object({
+  input_tokens: count("Tokens of the request, without cached ones."),
+  output_tokens: described(Schema.Int, "Tokens of the reply, thinking included.", 17),
+  cache_creation_input_tokens: count("Tokens that were written to the cache."),
+  cache_read_input_tokens: count("Tokens that were read from the cache.")
+}).annotate({ identifier: "MessageUsage", description: "Tokens of the request and of the reply." })
 
-const ContentBlock = kinds(
-  [
-    kind(
-      "text",
-      {
-        text: described(Schema.String, "The text.", "FedRAMP High is the strictest baseline."),
-        citations: maybe(ParsedJson, "What the text rests on, where documents allow citations.")
-      },
-      "TextBlock",
-      "A text."
-    ),
-    kind(
-      "tool_use",
-      {
-        id: described(Schema.String, "The call's ID, which the `tool_result` names.", "toolu_01"),
-        name: described(Schema.String, "The tool to call.", "get_weather"),
-        input: Schema.Record(Schema.String, ParsedJson).annotate({ description: "The arguments." })
-      },
-      "ToolUseBlock",
-      "A tool that the model wants called."
-    ),
-    thinkingBlock,
-    redactedThinkingBlock
-  ],
-  { identifier: "ContentBlock", description: "A block of the reply." }
-)
+const ContentBlock = kinds([
+  kind("text", {
+    text: described(Schema.String, "The text.", "FedRAMP High is the strictest baseline."),
+    citations: maybe(ParsedJson, "What the text rests on, where documents allow citations.")
+  }).annotate({ identifier: "TextBlock", description: "A text." }),
+  kind("tool_use", {
+    id: described(Schema.String, "The call's ID, which the `tool_result` names.", "toolu_01"),
+    name: described(Schema.String, "The tool to call.", "get_weather"),
+    input: Schema.Record(Schema.String, ParsedJson).annotate({ description: "The arguments." })
+  }).annotate({ identifier: "ToolUseBlock", description: "A tool that the model wants called." }),
+  thinkingBlock,
+  redactedThinkingBlock
+]).annotate({ identifier: "ContentBlock", description: "A block of the reply." })
 
 const StopReason = oneOf(
   "end_turn",
@@ -54,24 +37,22 @@ const StopReason = oneOf(
   "model_context_window_exceeded"
 )
 
-export const Message = object(
-  {
-    id: described(Schema.String, "The message's ID.", "msg_01"),
-    type: Schema.Literal("message"),
-    role: Schema.Literal("assistant"),
-    content: described(Schema.Array(ContentBlock), "The blocks of the reply: thinking, text, tool calls."),
-    model: described(Schema.String, "The base model, without the level.", "claude-sonnet-4-5"),
-    stop_reason: Schema.NullOr(StopReason).annotate({
-      description: "Why the reply ended; null at the start of a stream."
-    }),
-    stop_sequence: maybe(Schema.String, "The stop sequence that ended it."),
-    usage: MessageUsage,
-    x_gateway_governance: Schema.optionalKey(Governance),
-    ...guardActions
-  },
-  "Message",
-  "A whole reply."
-).annotate({
+export const Message = object({
+  id: described(Schema.String, "The message's ID.", "msg_01"),
+  type: Schema.Literal("message"),
+  role: Schema.Literal("assistant"),
+  content: described(Schema.Array(ContentBlock), "The blocks of the reply: thinking, text, tool calls."),
+  model: described(Schema.String, "The base model, without the level.", "claude-sonnet-4-5"),
+  stop_reason: Schema.NullOr(StopReason).annotate({
+    description: "Why the reply ended; null at the start of a stream."
+  }),
+  stop_sequence: maybe(Schema.String, "The stop sequence that ended it."),
+  usage: MessageUsage,
+  x_gateway_governance: Schema.optionalKey(Governance),
+  ...guardActions
+}).annotate({
+  identifier: "Message",
+  description: "A whole reply.",
   examples: [
     {
       id: "msg_01",
@@ -87,20 +68,17 @@ export const Message = object(
 })
 export type Message = typeof Message.Type
 
-const Delta = kinds(
-  [
-    kind("text_delta", { text: described(Schema.String, "The next piece of the text.", "FedRAMP") }),
-    kind("input_json_delta", {
-      partial_json: described(Schema.String, "The next piece of the JSON text of a tool's input.", '{"ci')
-    }),
-    kind("thinking_delta", { thinking: described(Schema.String, "The next piece of the thinking.", "Three") }),
-    kind("signature_delta", {
-      signature: described(Schema.String, "The signature of a thinking block.", "EqQBCgIYAhIM")
-    }),
-    kind("citations_delta", { citation: described(ParsedJson, "One citation more.") })
-  ],
-  { identifier: "ContentBlockDelta", description: "What is added to a block." }
-)
+const Delta = kinds([
+  kind("text_delta", { text: described(Schema.String, "The next piece of the text.", "FedRAMP") }),
+  kind("input_json_delta", {
+    partial_json: described(Schema.String, "The next piece of the JSON text of a tool's input.", '{"ci')
+  }),
+  kind("thinking_delta", { thinking: described(Schema.String, "The next piece of the thinking.", "Three") }),
+  kind("signature_delta", {
+    signature: described(Schema.String, "The signature of a thinking block.", "EqQBCgIYAhIM")
+  }),
+  kind("citations_delta", { citation: described(ParsedJson, "One citation more.") })
+]).annotate({ identifier: "ContentBlockDelta", description: "What is added to a block." })
 
 const index = described(Schema.Int, "Which block of `content`, from 0.", 0)
 
@@ -112,14 +90,10 @@ export const MessagesEvent = eventKinds({
   message_delta: [
     "The reply ends: why, and its usage.",
     {
-      delta: object(
-        {
-          stop_reason: maybe(StopReason, "Why the reply ended."),
-          stop_sequence: maybe(Schema.String, "The stop sequence that ended it.")
-        },
-        undefined,
-        "What is now known of the message."
-      ),
+      delta: object({
+        stop_reason: maybe(StopReason, "Why the reply ended."),
+        stop_sequence: maybe(Schema.String, "The stop sequence that ended it.")
+      }).annotate({ description: "What is now known of the message." }),
       usage: MessageUsage
     }
   ],
@@ -136,14 +110,10 @@ export const MessagesEvent = eventKinds({
   error: [
     "A failure after the stream began: its last event.",
     {
-      error: object(
-        {
-          type: described(Schema.String, "For programs: the kind of error.", "api_error"),
-          message: described(Schema.String, "For people: what went wrong.", "the cloud ended its reply early")
-        },
-        undefined,
-        "What went wrong."
-      )
+      error: object({
+        type: described(Schema.String, "For programs: the kind of error.", "api_error"),
+        message: described(Schema.String, "For people: what went wrong.", "the cloud ended its reply early")
+      }).annotate({ description: "What went wrong." })
     }
   ]
 })

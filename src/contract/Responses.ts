@@ -21,41 +21,34 @@ import { InputItem } from "./ResponsesInput.ts"
 const name = described(Schema.String, "The tool's name.", "get_weather")
 const description = nullable(Schema.String, "What it does, for the model.", "The weather in a city")
 
-const functionTool = kind(
-  "function",
-  {
-    name,
-    description,
-    parameters: nullable(jsonObject(), "The parameters as a JSON Schema of type object.", {
-      type: "object",
-      properties: { city: { type: "string" } },
-      required: ["city"]
-    }),
-    strict: nullable(Schema.Boolean, "Whether the arguments must follow the schema exactly.", true)
-  },
-  "FunctionTool",
-  "A function. Parameter names that describe an outbound destination are refused."
-)
-const customTool = kind(
-  "custom",
-  {
-    name,
-    description,
-    format: nullable(
-      kinds([
-        kind("text", {}),
-        kind("grammar", {
-          syntax: described(Schema.Literals(["lark", "regex"]), "The grammar's language.", "regex"),
-          definition: described(Schema.String, "The grammar.", "[0-9]+")
-        })
-      ]),
-      "What its input may be.",
-      { type: "text" }
-    )
-  },
-  "CustomTool",
-  "A tool that takes any text."
-)
+const functionTool = kind("function", {
+  name,
+  description,
+  parameters: nullable(jsonObject(), "The parameters as a JSON Schema of type object.", {
+    type: "object",
+    properties: { city: { type: "string" } },
+    required: ["city"]
+  }),
+  strict: nullable(Schema.Boolean, "Whether the arguments must follow the schema exactly.", true)
+}).annotate({
+  identifier: "FunctionTool",
+  description: "A function. Parameter names that describe an outbound destination are refused."
+})
+const customTool = kind("custom", {
+  name,
+  description,
+  format: nullable(
+    kinds([
+      kind("text", {}),
+      kind("grammar", {
+        syntax: described(Schema.Literals(["lark", "regex"]), "The grammar's language.", "regex"),
+        definition: described(Schema.String, "The grammar.", "[0-9]+")
+      })
+    ]),
+    "What its input may be.",
+    { type: "text" }
+  )
+}).annotate({ identifier: "CustomTool", description: "A tool that takes any text." })
 
 /** The chat format's, of which the screen reads the parameters before the shape is refused. */
 const nestedTool = kind("function", { function: jsonObject() })
@@ -64,24 +57,16 @@ const ResponsesTool = onlyKinds(
   [
     functionTool,
     customTool,
-    kind(
-      "namespace",
-      {
-        name,
-        description,
-        tools: described(Schema.Array(onlyKinds([functionTool, customTool])), "The tools of this name.")
-      },
-      "NamespaceTool",
-      "Tools under one name."
-    ),
-    kind("local_shell", {}, "LocalShellTool", "A shell of the caller's."),
-    kind("apply_patch", {}, "ApplyPatchTool", "Patches that the caller applies."),
-    kind(
-      "shell",
-      { environment: described(object({ type: Schema.Literal("local") }), "Where it runs.", { type: "local" }) },
-      "ShellTool",
-      "A shell of the caller's; other environments are refused."
-    )
+    kind("namespace", {
+      name,
+      description,
+      tools: described(Schema.Array(onlyKinds([functionTool, customTool])), "The tools of this name.")
+    }).annotate({ identifier: "NamespaceTool", description: "Tools under one name." }),
+    kind("local_shell", {}).annotate({ identifier: "LocalShellTool", description: "A shell of the caller's." }),
+    kind("apply_patch", {}).annotate({ identifier: "ApplyPatchTool", description: "Patches that the caller applies." }),
+    kind("shell", {
+      environment: described(object({ type: Schema.Literal("local") }), "Where it runs.", { type: "local" })
+    }).annotate({ identifier: "ShellTool", description: "A shell of the caller's; other environments are refused." })
   ],
   [nestedTool, kind("shell", {})]
 )
@@ -107,113 +92,106 @@ const never = (description: string, message: string) =>
   nullable(Schema.Literal(false), description, false, { message, default: false })
 
 const TextFormat = kinds([
-  kind("text", {}, undefined, "Any text."),
-  kind("json_object", {}, undefined, "A JSON object; the input must ask for JSON."),
-  kind(
-    "json_schema",
-    {
-      name: described(Schema.String, "The schema's name.", "weather"),
-      schema: jsonSchema(),
-      description: nullable(Schema.String, "What the schema is for.", "The weather"),
-      strict: flag("Whether the reply must follow the schema exactly.")
-    },
-    undefined,
-    "JSON that follows a schema."
-  )
+  kind("text", {}).annotate({ description: "Any text." }),
+  kind("json_object", {}).annotate({ description: "A JSON object; the input must ask for JSON." }),
+  kind("json_schema", {
+    name: described(Schema.String, "The schema's name.", "weather"),
+    schema: jsonSchema(),
+    description: nullable(Schema.String, "What the schema is for.", "The weather"),
+    strict: flag("Whether the reply must follow the schema exactly.")
+  }).annotate({ description: "JSON that follows a schema." })
 ])
 
 /** What the gateway acts on or refuses; the cloud validates all the rest. */
-export const ResponsesRequest = object(
-  {
-    model: ModelField,
-    input: either(Schema.String, Schema.Array(InputItem)).annotate({
-      description: "What the user says, as text, or the whole conversation as items.",
-      examples: ["What is FedRAMP High?"]
+export const ResponsesRequest = object({
+  model: ModelField,
+  input: either(Schema.String, Schema.Array(InputItem)).annotate({
+    description: "What the user says, as text, or the whole conversation as items.",
+    examples: ["What is FedRAMP High?"]
+  }),
+  instructions: nullable(Schema.String, "Instructions for the model.", "Answer in one sentence."),
+  tools: nullable(
+    Schema.Array(ResponsesTool),
+    "Tools that the model may ask the caller to use; those that run inside the cloud are refused.",
+    [{ type: "function", name: "get_weather", description: "The weather in a city" }]
+  ),
+  tool_choice: nullable(ResponsesToolChoice, "Whether and which tool is used.", "required", { default: "auto" }),
+  parallel_tool_calls: flag("Whether one reply may call several tools.", true),
+  max_output_tokens: nullable(PositiveInt, "The most tokens that the reply may have, reasoning included.", 1000),
+  max_tool_calls: nullable(PositiveInt, "The most calls of built-in tools.", 4),
+  reasoning: nullable(
+    object({
+      effort: nullable(
+        Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
+        "How much the model thinks before it answers; absent, the catalog's default for the model.",
+        "low"
+      ),
+      summary: nullable(
+        Schema.Literals(["auto", "concise", "detailed"]),
+        "Whether the reply has a summary of what the model thought.",
+        "auto"
+      )
     }),
-    instructions: nullable(Schema.String, "Instructions for the model.", "Answer in one sentence."),
-    tools: nullable(
-      Schema.Array(ResponsesTool),
-      "Tools that the model may ask the caller to use; those that run inside the cloud are refused.",
-      [{ type: "function", name: "get_weather", description: "The weather in a city" }]
-    ),
-    tool_choice: nullable(ResponsesToolChoice, "Whether and which tool is used.", "required", { default: "auto" }),
-    parallel_tool_calls: flag("Whether one reply may call several tools.", true),
-    max_output_tokens: nullable(PositiveInt, "The most tokens that the reply may have, reasoning included.", 1000),
-    max_tool_calls: nullable(PositiveInt, "The most calls of built-in tools.", 4),
-    reasoning: nullable(
-      object({
-        effort: nullable(
-          Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
-          "How much the model thinks before it answers; absent, the catalog's default for the model.",
-          "low"
-        ),
-        summary: nullable(
-          Schema.Literals(["auto", "concise", "detailed"]),
-          "Whether the reply has a summary of what the model thought.",
-          "auto"
-        )
-      }),
-      "How the model thinks.",
-      { effort: "low" }
-    ),
-    text: nullable(
-      object({
-        format: nullable(
-          TextFormat,
-          "What the reply is: any text, JSON, or JSON that follows a schema.",
-          { type: "json_object" },
-          { default: { type: "text" } }
-        ),
-        verbosity: nullable(Schema.Literals(["low", "medium", "high"]), "How long the reply tends to be.", "low", {
-          default: "medium"
-        })
-      }),
-      "The format and length of the text.",
-      { verbosity: "low" }
-    ),
-    temperature: nullable(
-      between(0, 2),
-      "Sampling temperature: more makes replies more varied. Models that think refuse it.",
-      0.2
-    ),
-    top_p: nullable(
-      between(0, 1),
-      "Nucleus sampling: only the likeliest tokens with this probability in all. Models that think refuse it.",
-      0.9
-    ),
-    top_logprobs: nullable(wholeBetween(0, 20), "How many alternatives of each token to report.", 3),
-    truncation: nullable(
-      Schema.Literals(["auto", "disabled"]),
-      "Whether the oldest items are left out where the input is too long.",
-      "auto",
-      { default: "disabled" }
-    ),
-    metadata: nullable(
-      Schema.Record(Schema.String, Schema.String),
-      "Notes of the caller's, which the reply repeats; nothing is stored.",
-      { case: "4711" }
-    ),
-    include: nullable(
-      Schema.Array(Schema.String),
-      "What else the reply has; `reasoning.encrypted_content` is taken out.",
-      ["message.output_text.logprobs"]
-    ),
-    user: nullable(Schema.String, "Your own identifier of the end user; do not put a secret here.", "u-1"),
-    prompt_cache_key: nullable(
-      Schema.String,
-      "Requests with the same key are likely to find each other's prompt in the cloud's cache.",
-      "handbook-v2"
-    ),
-    stream: flag("Whether the reply comes as server-sent events."),
-    store: never("Nothing is stored: true is refused.", "must be false or omitted; nothing is stored"),
-    previous_response_id: refused(`${stored}; send the full input each turn`),
-    background: never("True is refused, because nothing is stored.", `must be false or omitted; ${stored}`),
-    conversation: refused(`${stored}; send the full input each turn`),
-    prompt: refused(`${stored}; send the text itself`)
-  },
-  "ResponsesRequest",
-  "A conversation. Fields that are not listed pass to the cloud."
-).annotate({
+    "How the model thinks.",
+    { effort: "low" }
+  ),
+  text: nullable(
+    object({
+      format: nullable(
+        TextFormat,
+        "What the reply is: any text, JSON, or JSON that follows a schema.",
+        { type: "json_object" },
+        { default: { type: "text" } }
+      ),
+      verbosity: nullable(Schema.Literals(["low", "medium", "high"]), "How long the reply tends to be.", "low", {
+        default: "medium"
+      })
+    }),
+    "The format and length of the text.",
+    { verbosity: "low" }
+  ),
+  temperature: nullable(
+    between(0, 2),
+    "Sampling temperature: more makes replies more varied. Models that think refuse it.",
+    0.2
+  ),
+  top_p: nullable(
+    between(0, 1),
+    "Nucleus sampling: only the likeliest tokens with this probability in all. Models that think refuse it.",
+    0.9
+  ),
+  top_logprobs: nullable(wholeBetween(0, 20), "How many alternatives of each token to report.", 3),
+  truncation: nullable(
+    Schema.Literals(["auto", "disabled"]),
+    "Whether the oldest items are left out where the input is too long.",
+    "auto",
+    { default: "disabled" }
+  ),
+  metadata: nullable(
+    Schema.Record(Schema.String, Schema.String),
+    "Notes of the caller's, which the reply repeats; nothing is stored.",
+    { case: "4711" }
+  ),
+  include: nullable(
+    Schema.Array(Schema.String),
+    "What else the reply has; `reasoning.encrypted_content` is taken out.",
+    ["message.output_text.logprobs"]
+  ),
+  user: nullable(Schema.String, "Your own identifier of the end user; do not put a secret here.", "u-1"),
+  prompt_cache_key: nullable(
+    Schema.String,
+    "Requests with the same key are likely to find each other's prompt in the cloud's cache.",
+    "handbook-v2"
+  ),
+  stream: flag("Whether the reply comes as server-sent events."),
+  store: never("Nothing is stored: true is refused.", "must be false or omitted; nothing is stored"),
+  previous_response_id: refused(`${stored}; send the full input each turn`),
+  background: never("True is refused, because nothing is stored.", `must be false or omitted; ${stored}`),
+  conversation: refused(`${stored}; send the full input each turn`),
+  prompt: refused(`${stored}; send the text itself`)
+}).annotate({
+  identifier: "ResponsesRequest",
+  description: "A conversation. Fields that are not listed pass to the cloud.",
   examples: [
     { model: "gpt-5.1:il5", input: "What is FedRAMP High?" },
     { model: "gpt-5.1:il5", input: "What is FedRAMP High?", stream: true }

@@ -7,89 +7,67 @@ import { customCall, functionCall, localCalls, reasoning } from "./ResponsesInpu
 
 const Status = oneOf("completed", "failed", "in_progress", "cancelled", "queued", "incomplete")
 
-const OutputContent = kinds(
-  [
-    kind(
-      "output_text",
-      {
-        text: described(Schema.String, "The text.", "FedRAMP High is the strictest baseline."),
-        annotations: maybe(Schema.Array(ParsedJson), "Sources that the model names."),
-        logprobs: maybe(Schema.Array(ParsedJson), "One entry for each token, where `include` asked for them.")
-      },
-      "OutputText",
-      "A text."
-    ),
-    kind("refusal", { refusal: described(Schema.String, "Why the model did not answer.", "I cannot help with that.") }),
-    kind("reasoning_text", { text: described(Schema.String, "What the model thought.", "Three baselines exist.") })
-  ],
-  { identifier: "OutputContent", description: "A part of a message." }
-)
+const OutputContent = kinds([
+  kind("output_text", {
+    text: described(Schema.String, "The text.", "FedRAMP High is the strictest baseline."),
+    annotations: maybe(Schema.Array(ParsedJson), "Sources that the model names."),
+    logprobs: maybe(Schema.Array(ParsedJson), "One entry for each token, where `include` asked for them.")
+  }).annotate({ identifier: "OutputText", description: "A text." }),
+  kind("refusal", { refusal: described(Schema.String, "Why the model did not answer.", "I cannot help with that.") }),
+  kind("reasoning_text", { text: described(Schema.String, "What the model thought.", "Three baselines exist.") })
+]).annotate({ identifier: "OutputContent", description: "A part of a message." })
 
-const OutputItem = kinds(
-  [
-    kind(
-      "message",
-      {
-        id: described(Schema.String, "The item's ID.", "msg_01"),
-        role: Schema.Literal("assistant"),
-        content: described(Schema.Array(OutputContent), "The parts of the message."),
-        status: maybe(Status, "How far the item is.")
-      },
-      "OutputMessage",
-      "What the model says."
-    ),
-    functionCall,
-    customCall,
-    reasoning,
-    ...localCalls
-  ],
-  { identifier: "OutputItem", description: "An item of the reply." }
-)
+const OutputItem = kinds([
+  kind("message", {
+    id: described(Schema.String, "The item's ID.", "msg_01"),
+    role: Schema.Literal("assistant"),
+    content: described(Schema.Array(OutputContent), "The parts of the message."),
+    status: maybe(Status, "How far the item is.")
+  }).annotate({ identifier: "OutputMessage", description: "What the model says." }),
+  functionCall,
+  customCall,
+  reasoning,
+  ...localCalls
+]).annotate({ identifier: "OutputItem", description: "An item of the reply." })
 
-const ResponseUsage = object(
-  {
-    input_tokens: described(Schema.Int, "Tokens of the request, cached ones included.", 14),
-    output_tokens: described(Schema.Int, "Tokens of the reply, reasoning included.", 17),
-    total_tokens: described(Schema.Int, "Their sum.", 31),
-    input_tokens_details: maybe(
-      object({ cached_tokens: maybe(Schema.Int, "Tokens that came from the cloud's cache.") }),
-      "How many tokens of the request came from a cache."
-    ),
-    output_tokens_details: maybe(
-      object({ reasoning_tokens: maybe(Schema.Int, "Tokens that the model thought with.") }),
-      "How many tokens of the reply were reasoning."
-    )
-  },
-  "ResponseUsage",
-  "Tokens of the request and of the reply."
-)
+const ResponseUsage = object({
+  input_tokens: described(Schema.Int, "Tokens of the request, cached ones included.", 14),
+  output_tokens: described(Schema.Int, "Tokens of the reply, reasoning included.", 17),
+  total_tokens: described(Schema.Int, "Their sum.", 31),
+  input_tokens_details: maybe(
+    object({ cached_tokens: maybe(Schema.Int, "Tokens that came from the cloud's cache.") }),
+    "How many tokens of the request came from a cache."
+  ),
+  output_tokens_details: maybe(
+    object({ reasoning_tokens: maybe(Schema.Int, "Tokens that the model thought with.") }),
+    "How many tokens of the reply were reasoning."
+  )
+}).annotate({ identifier: "ResponseUsage", description: "Tokens of the request and of the reply." })
 
-export const ResponseObject = object(
-  {
-    id: described(Schema.String, "The response's ID. Nothing is stored under it.", "resp_01"),
-    object: Schema.Literal("response"),
-    created_at: described(Schema.Finite, "When it was made, in seconds since 1970.", 1_767_225_600),
-    status: maybe(Status, "Whether the reply is complete, or how it ended."),
-    model: described(Schema.String, "The cloud's name of the model.", "gpt-5.1"),
-    output: described(Schema.Array(OutputItem), "The items of the reply: reasoning, messages, tool calls."),
-    usage: maybe(ResponseUsage, "Absent while the reply streams."),
-    error: maybe(
-      object({
-        code: maybe(Schema.String, "For programs: the kind of error."),
-        message: maybe(Schema.String, "For people: what went wrong.")
-      }),
-      "Why it failed."
-    ),
-    incomplete_details: maybe(
-      object({ reason: maybe(oneOf("max_output_tokens", "content_filter"), "What ended it early.") }),
-      "Why it is incomplete."
-    ),
-    x_gateway_governance: Schema.optionalKey(Governance),
-    ...guardActions
-  },
-  "Response",
-  "A whole reply: what the cloud answered, with the gateway's flag where there is one."
-).annotate({
+export const ResponseObject = object({
+  id: described(Schema.String, "The response's ID. Nothing is stored under it.", "resp_01"),
+  object: Schema.Literal("response"),
+  created_at: described(Schema.Finite, "When it was made, in seconds since 1970.", 1_767_225_600),
+  status: maybe(Status, "Whether the reply is complete, or how it ended."),
+  model: described(Schema.String, "The cloud's name of the model.", "gpt-5.1"),
+  output: described(Schema.Array(OutputItem), "The items of the reply: reasoning, messages, tool calls."),
+  usage: maybe(ResponseUsage, "Absent while the reply streams."),
+  error: maybe(
+    object({
+      code: maybe(Schema.String, "For programs: the kind of error."),
+      message: maybe(Schema.String, "For people: what went wrong.")
+    }),
+    "Why it failed."
+  ),
+  incomplete_details: maybe(
+    object({ reason: maybe(oneOf("max_output_tokens", "content_filter"), "What ended it early.") }),
+    "Why it is incomplete."
+  ),
+  x_gateway_governance: Schema.optionalKey(Governance),
+  ...guardActions
+}).annotate({
+  identifier: "Response",
+  description: "A whole reply: what the cloud answered, with the gateway's flag where there is one.",
   examples: [
     {
       id: "resp_01",

@@ -115,12 +115,8 @@ export const maybe = <S extends Schema.Top>(schema: S, description: string) =>
   Schema.optionalKey(Schema.NullOr(schema).annotate({ description }))
 
 /** An object with these fields, and with any others. */
-export const object = <const F extends Schema.Struct.Fields>(fields: F, identifier?: string, description?: string) =>
-  Schema.StructWithRest(Schema.Struct(fields), rest).annotate({
-    message: notAnObject,
-    ...(identifier === undefined ? {} : { identifier }),
-    ...(description === undefined ? {} : { description })
-  })
+export const object = <const F extends Schema.Struct.Fields>(fields: F) =>
+  Schema.StructWithRest(Schema.Struct(fields), rest).annotate({ message: notAnObject })
 
 /** A required field, with what it says about itself. */
 export const described = <S extends Schema.Top>(schema: S, description: string, example?: S["Type"]) =>

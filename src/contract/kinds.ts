@@ -6,12 +6,8 @@ import { Schema, type SchemaAST, SchemaParser, SchemaTransformation } from "effe
 import { object } from "./fields.ts"
 
 /** A member: an object of this `type`. */
-export const kind = <const N extends string, const F extends Schema.Struct.Fields>(
-  type: N,
-  fields: F,
-  identifier?: string,
-  description?: string
-) => object({ type: Schema.Literal(type), ...fields }, identifier, description)
+export const kind = <const N extends string, const F extends Schema.Struct.Fields>(type: N, fields: F) =>
+  object({ type: Schema.Literal(type), ...fields })
 
 const literals = (ast: SchemaAST.AST | undefined): ReadonlyArray<string> => {
   if (ast?._tag === "Literal" && typeof ast.literal === "string") return [ast.literal]
@@ -57,12 +53,11 @@ export const onlyKinds = <const M extends ReadonlyArray<Schema.Top>>(
  * The members, and every object of another `type`. Typed as its members only: beside an object of any type no other could be
  * distinguished.
  */
-export const kinds = <const M extends ReadonlyArray<Schema.Top>>(
-  members: M,
-  notes: { readonly identifier?: string; readonly description?: string; readonly message?: string } = {}
-): Member<M> => {
-  const other = object({ type: otherThan(typesOf(members)) }, undefined, "Of another type: passed on as it came.")
-  return Schema.Union([...members, other]).annotate({ message: "must be an object", ...notes }) as unknown as Member<M>
+export const kinds = <const M extends ReadonlyArray<Schema.Top>>(members: M): Member<M> => {
+  const other = object({ type: otherThan(typesOf(members)) }).annotate({
+    description: "Of another type: passed on as it came."
+  })
+  return Schema.Union([...members, other]).annotate({ message: "must be an object" }) as unknown as Member<M>
 }
 
 /** A text with known values, which may grow: typed so that an editor offers these. */
@@ -84,7 +79,7 @@ export const eventKinds = <const E extends Readonly<Record<string, Event<Schema.
   const known = Object.entries(events).map(([name, [description, fields]]) =>
     Schema.Struct({
       event: Schema.Literal(name),
-      data: Schema.fromJsonString(kind(name, fields, undefined, description))
+      data: Schema.fromJsonString(kind(name, fields).annotate({ description }))
     })
   )
   const other = otherThan(Object.keys(events))
