@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { DateTime, Effect, Layer, Result } from "effect"
+import { DateTime, Effect, Layer, Metric, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
 import type { Outcome } from "../../src/catalog/Outcome.ts"
@@ -11,7 +11,13 @@ import { LedgerError } from "../../src/limits/Ledger.ts"
 import { Quota } from "../../src/limits/Quota.ts"
 import { type Users, usageTotalsOf } from "../../src/limits/usageTotals.ts"
 import { type Activity, makeActivity } from "../../src/operators/status/Activity.ts"
-import { hourOf, joinCounts, joinDeployments, type ProcessState } from "../../src/operators/status/processState.ts"
+import {
+  hourOf,
+  joinCounts,
+  joinDeployments,
+  type ProcessState,
+  processState
+} from "../../src/operators/status/processState.ts"
 import { makeUse, type Use } from "../../src/operators/status/view.ts"
 import { noSpan } from "../support/noSpan.ts"
 
@@ -60,7 +66,8 @@ const stateOf = (log: Activity["Service"], now: number): ProcessState => ({
   requestsInFlight: 0,
   streamsInFlight: 0,
   openCircuits: [],
-  lostStores: []
+  lostStores: [],
+  refusedFiles: []
 })
 
 const only = (logs: ReadonlyArray<Activity["Service"]>, now: number) => {
@@ -68,6 +75,18 @@ const only = (logs: ReadonlyArray<Activity["Service"]>, now: number) => {
   const { cloud, lastError, minutes = [], model, region } = one ?? {}
   return { cloud, lastError, model, region, hour: hourOf(minutes, now) }
 }
+
+describe("the state of a process", () => {
+  it.effect("names files that were not read for long", () =>
+    Effect.gen(function* () {
+      const readAt = Metric.gauge("gateway_file_read_timestamp_seconds", { attributes: { kind: "of this test" } })
+      yield* Metric.update(readAt, noon / 1000)
+      const refusedAt = (now: number) => processState(makeActivity(), now).refusedFiles
+      assert.notInclude(refusedAt(noon + 5000), "of this test")
+      assert.include(refusedAt(noon + 30_000), "of this test")
+    })
+  )
+})
 
 describe("the last hour", () => {
   it("has requests, failures, times and the last error by minute, and forgets what is older", () => {

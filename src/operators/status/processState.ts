@@ -29,7 +29,12 @@ export interface ProcessState extends ActivitySnapshot {
   readonly openCircuits: ReadonlyArray<string>
   /** Uses of the store of limits and quotas that do not work. */
   readonly lostStores: ReadonlyArray<string>
+  /** Kinds of files that changed to what cannot be used, or cannot be read. */
+  readonly refusedFiles: ReadonlyArray<string>
 }
+
+/** Files are read every few seconds; what was not read for so many has been refused. */
+const readWithin = 20
 
 const identity = { instance: crypto.randomUUID(), host: hostname(), pid: process.pid, startedAt: Date.now() }
 
@@ -50,7 +55,8 @@ export const processState = ({ snapshot }: Activity["Service"], now: number): Pr
     requestsInFlight: sum("gateway_requests_in_flight"),
     streamsInFlight: sum("gateway_streams_in_flight"),
     openCircuits: labels("gateway_breaker_open", "circuit", (value) => value > 0),
-    lostStores: labels("gateway_access_store_up", "use", (value) => value === 0)
+    lostStores: labels("gateway_access_store_up", "use", (value) => value === 0),
+    refusedFiles: labels("gateway_file_read_timestamp_seconds", "kind", (value) => now / 1000 - value > readWithin)
   }
 }
 
@@ -58,9 +64,10 @@ export const processState = ({ snapshot }: Activity["Service"], now: number): Pr
 const busy = "2 seconds"
 const idle = "4 seconds"
 
+/** A replica of an earlier version says nothing of files. */
 const parse = (text: string): ReadonlyArray<ProcessState> =>
   Result.getOrElse(
-    Result.try(() => [JSON.parse(text)]),
+    Result.try(() => [{ refusedFiles: [], ...JSON.parse(text) }]),
     () => []
   )
 

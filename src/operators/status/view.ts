@@ -186,6 +186,7 @@ export const makeView = (activity: Activity["Service"]) =>
         requestsInFlight: sum((state) => state.requestsInFlight),
         streamsInFlight: sum((state) => state.streamsInFlight),
         lostStores: [...new Set(states.flatMap(({ lostStores }) => lostStores))],
+        refusedFiles: [...new Set(states.flatMap(({ refusedFiles }) => refusedFiles))],
         deployments: viewDeployments(deployments(), states, now),
         use: yield* use,
         refusals: joinCounts(states.map(({ refusals }) => refusals)),

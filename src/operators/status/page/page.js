@@ -167,12 +167,13 @@ const countRow = (one) => ({ state: one, cells: () => [heading(one.name), number
 const setupRow = (one) => ({ state: one, cells: () => [heading(one[0]), cell(one[1])] })
 
 const soon = 30 * 86_400_000
-const alertsOf = ({ deployments, lostStores, now, setup: { tlsUntil } }) => [
+const alertsOf = ({ deployments, lostStores, now, refusedFiles, setup: { tlsUntil } }) => [
   ...new Set([
     ...deployments
       .filter(({ open }) => open)
       .map(({ cloud, region }) => `The breaker of ${cloud}/${region} is open: it has been failing.`),
     ...lostStores.map((use) => `The store of limits and quotas is lost (${use}).`),
+    ...refusedFiles.map((kind) => `The ${kind} file is not taken: the log says why.`),
     ...(tlsUntil === null ? ["The TLS certificate cannot be read."] : []),
     ...(typeof tlsUntil === "number" && tlsUntil - now < soon
       ? [`The TLS certificate ${tlsUntil < now ? "expired" : "expires"} on ${day(tlsUntil)}.`]
