@@ -17,7 +17,7 @@ export const places: ReadonlyArray<readonly [file: string, ours: RegExp]> = [
   ["deploy/kubernetes/kustomization.yaml", /(?<=^ {4}newTag: )[\w.+-]+/gm],
   ["docs/compliance/component-definition.json", /(?<="version": "|"name": "version",\s+"value": ")[\w.+-]+(?=")/g],
   ["deploy/helm/Chart.yaml", /(?<=^(version|appVersion): )[\w.+-]+/gm],
-  ["deploy/README.md", /(?<=government-model-gateway-)\d[\w.+]*(?=-linux-)/g],
+  ["deploy/README.md", /(?<=government-model-gateway-)\d[\w.+-]*?(?=-linux-)/g],
   ["deploy/Containerfile", /(?<=^LABEL .*image\.version=")[\w.+-]+/gm]
 ]
 

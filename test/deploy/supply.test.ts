@@ -16,6 +16,11 @@ describe("the version", () => {
     assert.notInclude(updated(file, ours, "98.7.6"), `"${version}"`, "no other place in the file")
   })
 
+  it.each(places)("is found again in %s after a release candidate", (file, ours) => {
+    const candidate = updated(file, ours, "98.7.6-rc.1") ?? ""
+    assert.strictEqual(candidate.replace(ours, version), text(file))
+  })
+
   it("takes the changelog's unreleased part, once", () => {
     const changelog = "# Changelog\n\n## [Unreleased]\n\n- New\n\n## [0.1.0] - 2026-01-01\n"
     const made = released(changelog, "1.2.3", "2026-12-01")
