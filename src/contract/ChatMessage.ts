@@ -1,6 +1,7 @@
 /** What a chat conversation is made of: messages and their parts, tools and calls (docs/api.md#chat-messages). */
 import { Schema } from "effect"
 import { type AsJson, described, flag, jsonObject, nullable, object, ParsedJson, sized } from "./fields.ts"
+import { kind } from "./kinds.ts"
 
 /** Limits (docs/api.md#limits) that the schema enforces; those on media are in `dialect/media`. */
 export const chatLimits = { messages: 2048, tools: 128, toolCalls: 128, toolCallId: 256, description: 65_536 } as const
@@ -13,12 +14,10 @@ const stringOnly = (role: string) =>
   `must be a string (${role} content has no parts); the operator can allow lists of text with GATEWAY_TEXT_ARRAYS=true`
 const plainText = (role: string) => Schema.String.annotate({ message: stringOnly(role) }).check(sized)
 
-export const TextPart = object({
-  type: Schema.Literal("text"),
+export const TextPart = kind("text", {
   text: described(Schema.String, "The text.", "What is in this picture?")
 }).annotate({ identifier: "TextPart", description: "A text." })
-export const ImagePart = object({
-  type: Schema.Literal("image_url"),
+export const ImagePart = kind("image_url", {
   image_url: object({
     url: described(
       Schema.String,
@@ -30,8 +29,7 @@ export const ImagePart = object({
   identifier: "ImagePart",
   description: "An image as a data URI: JPEG, PNG, GIF or WebP, at most 3.5 MB decoded. Other URLs are refused."
 })
-export const FilePart = object({
-  type: Schema.Literal("file"),
+export const FilePart = kind("file", {
   file: object({
     filename: nullable(
       Schema.String,
@@ -86,7 +84,6 @@ export const ToolCall = object({
   extra_content: ExtraContent
 }).annotate({
   identifier: "ToolCall",
-  message: "must be an object",
   description: "A tool that the model wants called."
 })
 export type ToolCall = AsJson<typeof ToolCall.Type>
@@ -160,8 +157,7 @@ export const ChatMessage = Schema.Union([
 })
 export type ChatMessage = AsJson<typeof ChatMessage.Type>
 
-export const Tool = object({
-  type: Schema.Literal("function"),
+export const Tool = kind("function", {
   function: object({
     name: ToolName,
     description: nullable(
@@ -178,7 +174,6 @@ export const Tool = object({
   }).annotate({ description: "The function itself." })
 }).annotate({
   identifier: "Tool",
-  message: "must be an object",
   description: "A function that the model may call. Parameter names that describe an outbound destination are refused."
 })
 export type Tool = AsJson<typeof Tool.Type>
@@ -189,12 +184,7 @@ export const toolChoices =
 const choiceTypes = "must be auto, none or required, or function with the name of one"
 export const ToolChoice = Schema.Union([
   Schema.Literals(choices).annotate({ message: toolChoices }),
-  object({
-    type: Schema.Literal("function"),
-    function: object({ name: ToolName }).annotate({
-      description: "The function to call."
-    })
-  }),
+  kind("function", { function: object({ name: ToolName }).annotate({ description: "The function to call." }) }),
   object({
     type: described(Schema.Literals(choices).annotate({ message: choiceTypes }), "The word.", "auto")
   }).annotate({

@@ -1,8 +1,9 @@
 /** What the chat endpoint answers: the completion, and the chunks of its stream (docs/api.md#chat-stream). */
 import { Schema } from "effect"
 import { ToolCall } from "./ChatMessage.ts"
+import { StreamedDetail } from "./Errors.ts"
 import { described, maybe, object, ParsedJson } from "./fields.ts"
-import { Governance, guardActions } from "./Governance.ts"
+import { advisories } from "./Governance.ts"
 
 export const FinishReason = Schema.Literals(["stop", "length", "tool_calls", "content_filter"]).annotate({
   identifier: "FinishReason",
@@ -67,8 +68,7 @@ export const Completion = object({
   usage: Usage,
   service_tier: maybe(Schema.String, "The tier that the cloud served the request in."),
   system_fingerprint: maybe(Schema.String, "The cloud's name for the version of its backend."),
-  x_gateway_governance: Schema.optionalKey(Governance),
-  ...guardActions
+  ...advisories
 }).annotate({
   identifier: "ChatCompletion",
   description: "A whole reply.",
@@ -132,8 +132,7 @@ export const CompletionChunk = object({
     "The next piece of the reply, as a list of one."
   ),
   usage: Schema.optionalKey(Usage),
-  x_gateway_governance: Schema.optionalKey(Governance),
-  ...guardActions
+  ...advisories
 }).annotate({
   identifier: "ChatCompletionChunk",
   description:
@@ -142,12 +141,8 @@ export const CompletionChunk = object({
 export type CompletionChunk = typeof CompletionChunk.Type
 
 const StreamError = Schema.Struct({
-  error: object({
-    type: described(Schema.String, "For programs: the kind of error.", "api_error"),
-    message: described(Schema.String, "For people: what went wrong.", "the cloud ended its reply early")
-  }).annotate({ description: "What went wrong." }),
-  x_gateway_governance: Schema.optionalKey(Governance),
-  ...guardActions
+  error: StreamedDetail,
+  ...advisories
 }).annotate({
   identifier: "ChatStreamError",
   description: "A failure after the stream began: its last event, without `[DONE]` after it."

@@ -6,7 +6,7 @@
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { ApiError, type ErrorFields, MessagesError } from "./ApiError.ts"
-import { described } from "./fields.ts"
+import { described, object } from "./fields.ts"
 
 export { ApiError, MessagesError } from "./ApiError.ts"
 
@@ -44,6 +44,12 @@ const MessagesDetail = Schema.Struct({
       "What client libraries read beside the message; rarely there."
     )
   )
+}).annotate(what)
+
+/** What a stream's last event says of a failure after the stream began. */
+export const StreamedDetail = object({
+  type: described(Schema.String, "For programs: the kind of error.", "api_error"),
+  message: described(Schema.String, "For people: what went wrong.", "the cloud ended its reply early")
 }).annotate(what)
 
 export const ApiErrorBody = Schema.Struct({ error: Detail }).annotate({
@@ -149,42 +155,29 @@ const ofStatus = <E extends ApiError | MessagesError>(Class: new (fields: ErrorF
     .check(Schema.makeFilter((error) => error.status === status))
     .annotate({ description: statuses[String(status)]?.meaning ?? "" })
 
-const apiError = (status: number) =>
-  ApiErrorBody.pipe(
-    Schema.decodeTo(
-      ofStatus(ApiError, status),
-      SchemaTransformation.transform({
-        decode: ({ error }) => new ApiError({ status, ...error }),
-        encode: apiErrorBody
-      })
-    ),
-    HttpApiSchema.status(status)
-  )
+/** A body, and the error of a class that it is; `encode` writes it. */
+const errorOf =
+  <S extends Schema.Codec<{ readonly error: Omit<ErrorFields, "status"> }>, E extends ApiError | MessagesError>(
+    body: S,
+    Class: new (fields: ErrorFields) => E,
+    encode: (error: E) => S["Type"]
+  ) =>
+  (status: number) =>
+    body.pipe(
+      Schema.decodeTo(
+        ofStatus(Class, status),
+        SchemaTransformation.transform<E, S["Type"]>({
+          decode: ({ error }) => new Class({ status, ...error }),
+          encode
+        })
+      ),
+      HttpApiSchema.status(status)
+    )
 
-const messagesError = (status: number) =>
-  MessagesErrorBody.pipe(
-    Schema.decodeTo(
-      ofStatus(MessagesError, status),
-      SchemaTransformation.transform({
-        decode: ({ error }) => new MessagesError({ status, ...error }),
-        encode: messagesErrorBody
-      })
-    ),
-    HttpApiSchema.status(status)
-  )
-
+const apiError = errorOf(ApiErrorBody, ApiError, apiErrorBody)
+const messagesError = errorOf(MessagesErrorBody, MessagesError, messagesErrorBody)
 /** A refusal from before the path was known, which has the general shape on the messages endpoints too. */
-const unroutedError = (status: number) =>
-  ApiErrorBody.pipe(
-    Schema.decodeTo(
-      ofStatus(MessagesError, status),
-      SchemaTransformation.transform({
-        decode: ({ error }) => new MessagesError({ status, ...error }),
-        encode: ({ type, message }): typeof ApiErrorBody.Type => ({ error: { type, message } })
-      })
-    ),
-    HttpApiSchema.status(status)
-  )
+const unroutedError = errorOf(ApiErrorBody, MessagesError, ({ type, message }) => ({ error: { type, message } }))
 
 /** One schema a status, shared by all that answer it: the document would list twins side by side. */
 const apiErrors = new Map(

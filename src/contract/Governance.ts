@@ -46,3 +46,6 @@ export const guardActions = {
     )
   )
 }
+
+/** What replies that may call tools say beside the vendor's own fields. */
+export const advisories = { x_gateway_governance: Schema.optionalKey(Governance), ...guardActions }

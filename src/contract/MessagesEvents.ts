@@ -1,7 +1,8 @@
 /** What the messages endpoint answers: the message, and the events of its stream (docs/api.md#messages-stream). */
 import { Schema } from "effect"
+import { StreamedDetail } from "./Errors.ts"
 import { described, maybe, object, ParsedJson } from "./fields.ts"
-import { Governance, GuardAction, guardActions } from "./Governance.ts"
+import { advisories, Governance, GuardAction } from "./Governance.ts"
 import { eventKinds, kind, kinds, oneOf } from "./kinds.ts"
 import { redactedThinkingBlock, thinkingBlock } from "./MessagesContent.ts"
 
@@ -48,8 +49,7 @@ export const Message = object({
   }),
   stop_sequence: maybe(Schema.String, "The stop sequence that ended it."),
   usage: MessageUsage,
-  x_gateway_governance: Schema.optionalKey(Governance),
-  ...guardActions
+  ...advisories
 }).annotate({
   identifier: "Message",
   description: "A whole reply.",
@@ -107,13 +107,5 @@ export const MessagesEvent = eventKinds({
     { x_gateway_guards: described(Schema.Array(GuardAction), "What the guards did.") }
   ],
   ping: ["Nothing: it keeps the connection open.", {}],
-  error: [
-    "A failure after the stream began: its last event.",
-    {
-      error: object({
-        type: described(Schema.String, "For programs: the kind of error.", "api_error"),
-        message: described(Schema.String, "For people: what went wrong.", "the cloud ended its reply early")
-      }).annotate({ description: "What went wrong." })
-    }
-  ]
+  error: ["A failure after the stream began: its last event.", { error: StreamedDetail }]
 })

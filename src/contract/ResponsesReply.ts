@@ -1,7 +1,7 @@
 /** What the responses endpoint answers: the response, and the events of its stream (docs/api.md#responses-stream). */
 import { Schema } from "effect"
 import { described, maybe, object, ParsedJson } from "./fields.ts"
-import { Governance, guardActions } from "./Governance.ts"
+import { advisories } from "./Governance.ts"
 import { eventKinds, kind, kinds, oneOf } from "./kinds.ts"
 import { customCall, functionCall, localCalls, reasoning } from "./ResponsesInput.ts"
 
@@ -63,8 +63,7 @@ export const ResponseObject = object({
     object({ reason: maybe(oneOf("max_output_tokens", "content_filter"), "What ended it early.") }),
     "Why it is incomplete."
   ),
-  x_gateway_governance: Schema.optionalKey(Governance),
-  ...guardActions
+  ...advisories
 }).annotate({
   identifier: "Response",
   description: "A whole reply: what the cloud answered, with the gateway's flag where there is one.",
