@@ -24,7 +24,7 @@ const linesIn = (file: string) => readFileSync(file, "utf8").match(/.+/g) ?? []
 const chain = () => makeChain(undefined, { format: "ocsf", instance: "a1" })
 const check = (lines: ReadonlyArray<string>) => {
   const checking = makeChainChecking(() => false)
-  for (const [at, line] of lines.entries()) checking.add(line, "records", at + 1)
+  for (const [at, line] of lines.entries()) checking.line(line, { file: "records", line: at + 1 })
   return checking.result()
 }
 
@@ -130,7 +130,7 @@ describe("a chain of OCSF events", () => {
   it("is summed as the gateway's own records are", () => {
     const of = (lines: ReadonlyArray<string>) => {
       const summing = makeSumming({ by: ["key", "model", "day"] })
-      for (const [at, line] of lines.entries()) summing.add(line, "records", at + 1)
+      for (const [at, line] of lines.entries()) summing.line(line, { file: "records", line: at + 1 })
       return summing.result()
     }
     const plain = makeChain(undefined, { instance: "a1" })

@@ -217,9 +217,9 @@ describe("the usage log", () => {
   /** Of files, with what the log says. */
   const check = (log: ReadonlyArray<string>, ...files: ReadonlyArray<string>) => {
     const checking = makeChainChecking(() => false)
-    for (const [at, line] of log.entries()) checking.anchor(line, "log", at + 1)
+    for (const [at, line] of log.entries()) checking.anchor(line, { file: "log", line: at + 1 })
     for (const [name, text] of files.entries()) {
-      for (const [at, line] of text.split("\n").entries()) checking.add(line, `f${name}`, at + 1)
+      for (const [at, line] of text.split("\n").entries()) checking.line(line, { file: `f${name}`, line: at + 1 })
     }
     return checking.result()
   }

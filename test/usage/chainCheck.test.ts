@@ -8,16 +8,16 @@ import { anchorLine, chained, line } from "./records.ts"
 /** Files by name, in the order in which they are given. */
 const check = (files: Readonly<Record<string, ReadonlyArray<string>>>, log: ReadonlyArray<string> = []) => {
   const checking = makeChainChecking(() => false)
-  for (const [at, text] of log.entries()) checking.anchor(text, "log", at + 1)
+  for (const [at, text] of log.entries()) checking.anchor(text, { file: "log", line: at + 1 })
   for (const [file, lines] of Object.entries(files)) {
-    for (const [at, text] of lines.entries()) checking.add(text, file, at + 1)
+    for (const [at, text] of lines.entries()) checking.line(text, { file: file, line: at + 1 })
   }
   return checking.result()
 }
 /** Lines from standard input, the log's among them. */
 const checkInput = (...lines: ReadonlyArray<string>) => {
   const checking = makeChainChecking()
-  for (const [at, text] of lines.entries()) checking.add(text, "-", at + 1)
+  for (const [at, text] of lines.entries()) checking.line(text, { file: "-", line: at + 1 })
   return checking.result()
 }
 const shown = ({ breaksAt }: Verdict) =>

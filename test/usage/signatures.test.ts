@@ -36,7 +36,7 @@ const linesOf = (format: RecordFormat) => {
 }
 const check = async (lines: ReadonlyArray<string>, file = own.pub) => {
   const checking = makeChainChecking(() => true, await verifierOf(file))
-  for (const [at, line] of lines.entries()) checking.add(line, "records", at + 1)
+  for (const [at, line] of lines.entries()) checking.line(line, { file: "records", line: at + 1 })
   return checking.result()
 }
 
@@ -49,7 +49,7 @@ describe.each(["gateway", "ocsf"] as const)("a signed chain in the form %s", (fo
 
   it("has signatures that nobody checks without the key", () => {
     const checking = makeChainChecking()
-    for (const [at, line] of lines.entries()) checking.add(line, "records", at + 1)
+    for (const [at, line] of lines.entries()) checking.line(line, { file: "records", line: at + 1 })
     assert.deepInclude(checking.result(), { breaks: 0, unchecked: 3, covered: undefined })
   })
 

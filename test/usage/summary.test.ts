@@ -7,7 +7,7 @@ import { chained, line } from "./records.ts"
 
 const sum = (lines: ReadonlyArray<string | undefined>, options: SummaryOptions = { by: ["key"] }) => {
   const summing = makeSumming(options)
-  for (const [at, text] of lines.entries()) summing.add(text, "f", at + 1)
+  for (const [at, text] of lines.entries()) summing.line(text, { file: "f", line: at + 1 })
   return summing.result()
 }
 

@@ -11,7 +11,7 @@ const checks = Number(process.argv[3])
 const encoder = new TextEncoder()
 
 const summing = makeSumming({ by: ["key", "surface"] })
-const summed = makeLines((line, number) => summing.add(line, "f", number))
+const summed = makeLines((line, number) => summing.line(line, { file: "f", line: number }))
 const block = encoder.encode(
   Array.from({ length: 1200 }, (_, n) => `${recordLine(record(n, { key_id: `key_${n % 120}` }))}\n`).join("")
 )
@@ -19,7 +19,7 @@ for (let n = 0; n < sums; n += 1200) summed.push(block)
 summed.end()
 
 const checking = makeChainChecking()
-const checked = makeLines((line, number) => checking.add(line, "f", number))
+const checked = makeLines((line, number) => checking.line(line, { file: "f", line: number }))
 const chain = makeChain()
 const one = record(1)
 for (let n = 0; n < checks; n += 500) {

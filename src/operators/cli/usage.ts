@@ -5,7 +5,7 @@ import { readBook } from "../../limits/KeyFile.ts"
 import { raiseIn } from "../../limits/store.ts"
 import { readVerifier } from "../../limits/usageChain.ts"
 import { fail, OperatorError } from "../../wire/OperatorError.ts"
-import { parseTime } from "../keys/keyOptions.ts"
+import { itemsOf, parseTime } from "../keys/keyOptions.ts"
 import { makeChainChecking } from "../usage/chainCheck.ts"
 import { checkFiles, readFiles } from "../usage/readFiles.ts"
 import { damageText, formats, type KeyNames, showSummary, showVerdict } from "../usage/report.ts"
@@ -15,7 +15,7 @@ import { optionalText, print, settings } from "./shared.ts"
 
 /** Dimensions, as `--by` names them. */
 export const parseBy = (text: string) =>
-  Effect.forEach([...new Set(text.split(",").map((item) => item.trim()))], (item) =>
+  Effect.forEach(itemsOf(text), (item) =>
     isDimension(item)
       ? Effect.succeed(item)
       : fail(`--by: ${JSON.stringify(item)} is none of ${dimensions.join(", ")}; several are separated by commas`)
@@ -30,11 +30,11 @@ export const parseBound = Effect.fnUntraced(function* (option: string, text: str
     : yield* fail(`--${option}: expected a date such as 2026-11-01 (UTC), or a time such as 2026-11-01T12:00:00Z`)
 })
 
-/** The files named, else the usage log. */
+/** The files named, else the usage log; all of them are there. */
 const filesOf = Effect.fnUntraced(function* (named: ReadonlyArray<string>) {
-  if (named.length > 0) return named
+  if (named.length > 0) return yield* checkFiles(named)
   const { gateway } = yield* settings
-  if (gateway.usageLog !== "stdout") return [gateway.usageLog]
+  if (gateway.usageLog !== "stdout") return yield* checkFiles([gateway.usageLog])
   return yield* fail(
     "which records? GATEWAY_USAGE_LOG names no file here. Give files (.jsonl, .gz), or - for standard input: " +
       "npm run gateway -- usage usage.jsonl"
@@ -67,7 +67,7 @@ const verify = Command.make(
     )
   },
   Effect.fnUntraced(function* ({ publicKey, ...named }) {
-    const { files, once } = yield* checkFiles(yield* filesOf(named.files))
+    const { files, once } = yield* filesOf(named.files)
     const verifier =
       publicKey === undefined
         ? undefined
@@ -79,7 +79,7 @@ const verify = Command.make(
     // The log's heads first, so that every record can be compared with them. A pipe is read once.
     const again = files.filter((file) => !once.has(file))
     yield* readFiles(again, { line: checking.anchor, damage: () => {} })
-    yield* readFiles(files, { line: checking.add, damage: checking.damage })
+    yield* readFiles(files, checking)
     const verdict = checking.result()
     yield* print(showVerdict(verdict))
     if (verdict.breaks > 0) return yield* fail(`the chain of usage records is broken (${verdict.breaks})`)
@@ -96,7 +96,7 @@ const restore = Command.make(
   Effect.fnUntraced(function* (named) {
     const { gateway } = yield* settings
     const restoring = makeRestoring(DateTime.toEpochMillis(yield* DateTime.now))
-    const { files } = yield* checkFiles(yield* filesOf(named.files))
+    const { files } = yield* filesOf(named.files)
     yield* readFiles(files, restoring)
     const { counts, damaged, records } = restoring.result()
     yield* raiseIn(gateway)(counts)
@@ -131,9 +131,9 @@ export const usageCommand = Command.make(
     if (from !== undefined && to !== undefined && from >= to) {
       return yield* fail("--from must be before --to, which is not included")
     }
-    const { files } = yield* checkFiles(yield* filesOf(given.files))
+    const { files } = yield* filesOf(given.files)
     const summing = makeSumming({ by, from, to })
-    yield* readFiles(files, { line: summing.add, damage: summing.damage })
+    yield* readFiles(files, summing)
     const summary = summing.result()
     const names = by.includes("key") ? yield* keyNames : []
     yield* print(showSummary(summary, format, new Map([...summary.keyNames, ...names])))

@@ -133,7 +133,7 @@ const chainsInForce = Effect.fnUntraced(function* (log: string, now: string) {
   const checking = makeChainChecking((file) => once.has(file))
   // A pipe would be taken from its reader.
   if (files.some((file) => once.has(file))) return { log, verified: null }
-  yield* readFiles(files, { line: checking.add, damage: checking.damage })
+  yield* readFiles(files, checking)
   const { breaks, open, records } = checking.result()
   return { log, verified: { at: now, records, breaks, open: open.length, ok: breaks === 0 } }
 })

@@ -13,10 +13,11 @@ export const parseGiven = <A, B, E>(
   parse: (value: A) => Effect.Effect<B, E>
 ): Effect.Effect<B | undefined, E> => (value === undefined ? Effect.undefined : parse(value))
 
-const list = (text: string): ReadonlyArray<string> => [...new Set(text.split(",").map((item) => item.trim()))]
+/** What commas separate, each once. */
+export const itemsOf = (text: string): ReadonlyArray<string> => [...new Set(text.split(",").map((item) => item.trim()))]
 
 export const parseLevels = (text: string) =>
-  Effect.forEach(list(text), (level) =>
+  Effect.forEach(itemsOf(text), (level) =>
     isLevel(level)
       ? Effect.succeed(level)
       : fail(`--levels: ${JSON.stringify(level)} is not a level. Levels: ${levels.join(", ")}`)
@@ -34,7 +35,7 @@ const near = (pattern: string, models: ReadonlyArray<string>): string | undefine
 
 /** `models`: the catalog's; a pattern that matches none of them is a typing error. Without them it is not looked up. */
 export const parseModels = (models: ReadonlyArray<string> | undefined) => (text: string) =>
-  Effect.forEach(list(text), (pattern) => {
+  Effect.forEach(itemsOf(text), (pattern) => {
     if (!isModelPattern(pattern)) {
       return fail(
         `--models: ${JSON.stringify(pattern)} is neither a base model name (gpt-5.1) nor a prefix (claude-*). ` +
@@ -165,7 +166,7 @@ const shown = (value: Changeable[Field]): string => {
 export const changeLimits = <A extends Key | Team>(before: A, given: Changeable, none: string | undefined) => {
   const options = "digest" in before ? [...limits, ...others] : limits
   const names = options.map(([option]) => option)
-  const removed = none === undefined ? [] : none.split(",").map((name) => name.trim())
+  const removed = none === undefined ? [] : itemsOf(none)
   const unknown = removed.find((name) => !names.includes(name))
   if (unknown !== undefined) {
     return fail(`--none: ${JSON.stringify(unknown)} cannot be removed. Options that can: ${names.join(", ")}`)

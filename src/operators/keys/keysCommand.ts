@@ -15,6 +15,7 @@ import {
 import { fail, type OperatorError } from "../../wire/OperatorError.ts"
 import {
   changeLimits,
+  itemsOf,
   parseExpires,
   parseGiven,
   parseLevels,
@@ -143,7 +144,7 @@ export const setKey = Effect.fnUntraced(function* (
   const fields = yield* parseFields(options, rules)
   const change = Effect.fnUntraced(function* (key: Key, { teams }: KeyBook) {
     const team = yield* parseGiven(options.team, parseTeam(teams))
-    if (rules.maxAge !== undefined && none?.split(",").some((name) => name.trim() === "expires")) {
+    if (rules.maxAge !== undefined && itemsOf(none ?? "").includes("expires")) {
       return yield* fail(`--none: keys live ${Duration.format(rules.maxAge)} at most (GATEWAY_KEYS_MAX_AGE)`)
     }
     const expires = options.expires === undefined ? undefined : yield* endOf(options.expires, key.created, now, rules)

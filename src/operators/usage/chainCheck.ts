@@ -9,18 +9,8 @@ import { recordIn } from "../../limits/ocsf.ts"
 import { headOf, type Linked, linkOf, noDigest, signedText, type Verifier } from "../../limits/usageChain.ts"
 import { type JsonObject, readObject } from "../../wire/json.ts"
 import { plural } from "../../wire/plural.ts"
-import {
-  type Before,
-  type Break,
-  type Chain,
-  type Chains,
-  makeChains,
-  maxChains,
-  type Run,
-  runOf,
-  showPlace
-} from "./chains.ts"
-import type { Place } from "./summary.ts"
+import { type Before, type Break, type Chain, type Chains, makeChains, maxChains, type Run, runOf } from "./chains.ts"
+import { type Place, showPlace } from "./readFiles.ts"
 
 /** A break, or the text of what only other files, or another order, could prove. */
 type Gap = Break | string
@@ -203,8 +193,8 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true, 
     chainedFile = place.file
     const chain = chains.chainOf(link.instance)
     if (chain === undefined) {
-      report({ kind: "missing", place, text: `is of more chains than the ${maxChains} that can be followed` })
-      return
+      const text = `is of more chains than the ${maxChains} that can be followed`
+      return report({ kind: "missing", place, text })
     }
     const runs = chain.runs.length
     if (!chains.follow(chain, link, digest, place)) counts.repeated++
@@ -219,39 +209,32 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true, 
   const addUnchained = (line: string, value: JsonObject, place: Place) => {
     if (!("time" in value && "outcome" in value)) {
       counts.other++
-      if (once(place.file)) anchor(line, place.file, place.line)
+      if (once(place.file)) anchor(line, place)
     } else if (place.file === chainedFile) {
       report({ kind: "unchained", place, text: "is a record without a place in a chain" })
     } else counts.unchained++
   }
 
-  const add = (line: string | undefined, file: string, number: number) => {
-    counts.lines++
-    if (line === "") return
-    if (line !== undefined && !line.startsWith("{")) {
-      // The text of a log. Where it replaced a record, that one is missing.
-      counts.other++
-      return
-    }
-    const place: Place = { file, line: number }
-    const value = line === undefined ? undefined : readObject(line)
-    const linked = line === undefined || value === undefined ? undefined : linkOf(line, value)
-    if (value !== undefined && linked !== undefined) return addRecord(linked, value, place)
-    settleHalf(false, file)
-    if (line === undefined || value === undefined) half = place
-    else addUnchained(line, value, place)
-  }
-
   /** A line of a log, read before the records are. */
-  const anchor = (line: string | undefined, file: string, number: number): void => {
-    if (line === undefined || !line.includes('"usage_digest"')) return
-    const head = headOf(readObject(line))
-    if (head !== undefined) chains.addHead(head, { file, line: number })
+  const anchor = (line: string | undefined, place: Place): void => {
+    const head = line?.includes('"usage_digest"') ? headOf(readObject(line)) : undefined
+    if (head !== undefined) chains.addHead(head, place)
   }
 
   return {
     anchor,
-    add,
+    line: (line: string | undefined, place: Place) => {
+      counts.lines++
+      if (line === "") return
+      // The text of a log. Where it replaced a record, that one is missing.
+      if (line?.startsWith("{") === false) return void counts.other++
+      const value = line === undefined ? undefined : readObject(line)
+      const linked = line === undefined || value === undefined ? undefined : linkOf(line, value)
+      if (value !== undefined && linked !== undefined) return addRecord(linked, value, place)
+      settleHalf(false, place.file)
+      if (line === undefined || value === undefined) half = place
+      else addUnchained(line, value, place)
+    },
     damage: (place: Place) => report({ kind: "damaged", place, text: "cannot be read further" }),
     result: () => {
       settleHalf(false)

@@ -1,6 +1,6 @@
 /** Which records of a chain follow one another: its runs, in any order of reading, in bounded memory. */
 import type { Head, Link } from "../../limits/usageChain.ts"
-import type { Place } from "./summary.ts"
+import { type Place, showPlace } from "./readFiles.ts"
 
 export interface Break {
   readonly kind: "changed" | "missing" | "moved" | "unchained" | "unsigned" | "damaged"
@@ -57,8 +57,6 @@ export interface Chain {
 export const maxChains = 10_000
 const maxRuns = 1000
 const maxHeads = 1_000_000
-
-export const showPlace = ({ file, line }: Place): string => `${file}:${line}`
 
 export const runOf = ({ runs }: Pick<Chain, "runs">, seq: number): Run | undefined =>
   runs.find(({ first, last }) => first <= seq && seq <= last)

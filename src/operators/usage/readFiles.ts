@@ -8,17 +8,14 @@ import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, FileSystem, Stream } from "effect"
 import { getOrInsert } from "../../wire/getOrInsert.ts"
 import { fail, OperatorError } from "../../wire/OperatorError.ts"
-import type { Place } from "./summary.ts"
 
 /** A longer line is no record. Our longest is a few kilobytes. */
 export const longestLine = 1_048_576
 
-/** Gets each line without its line feed, counted from 1; undefined for one that is too long. */
-type TakeLine = (line: string | undefined, number: number) => void
-
 const lineFeed = 10
 
-export const makeLines = (take: TakeLine) => {
+/** `take` gets each line without its line feed, counted from 1; undefined for one that is too long. */
+export const makeLines = (take: (line: string | undefined, number: number) => void) => {
   const decoder = new TextDecoder()
   // The beginning of a line whose end has not come; of one that is too long, its length only.
   let pieces: Array<Uint8Array> = []
@@ -37,21 +34,18 @@ export const makeLines = (take: TakeLine) => {
   }
 
   return {
-    push: (bytes: Uint8Array): void => {
+    push: (bytes: Uint8Array) => {
+      const first = bytes.indexOf(lineFeed)
+      if (first < 0) return keep(bytes)
+      keep(bytes.subarray(0, first))
+      flush()
+      // One text for all other whole lines: a call a line would cost more than the rest.
       const last = bytes.lastIndexOf(lineFeed)
-      if (last >= 0) {
-        const first = length > 0 ? bytes.indexOf(lineFeed) : -1
-        if (length > 0) {
-          keep(bytes.subarray(0, first))
-          flush()
-        }
-        // One text for all whole lines: a call a line would cost more than the rest.
-        const text = decoder.decode(bytes.subarray(first + 1, last + 1))
-        for (let at = 0; at < text.length; ) {
-          const end = text.indexOf("\n", at)
-          take(end - at > longestLine ? undefined : text.slice(at, end), ++count)
-          at = end + 1
-        }
+      const text = decoder.decode(bytes.subarray(first + 1, last + 1))
+      for (let at = 0; at < text.length; ) {
+        const end = text.indexOf("\n", at)
+        take(end - at > longestLine ? undefined : text.slice(at, end), ++count)
+        at = end + 1
       }
       keep(bytes.subarray(last + 1))
     },
@@ -74,8 +68,16 @@ const open = (file: string): Readable => {
   return isArchive(file) ? pipeline(bytes, createGunzip({ chunkSize: pieceBytes }), () => {}) : bytes
 }
 
-export interface Reader {
-  readonly line: (line: string | undefined, file: string, number: number) => void
+/** Where a line is. */
+export interface Place {
+  readonly file: string
+  readonly line: number
+}
+export const showPlace = ({ file, line }: Place): string => `${file}:${line}`
+
+interface Reader {
+  /** Undefined for a line that is too long. */
+  readonly line: (line: string | undefined, place: Place) => void
   /** An archive that is cut or damaged ends there. */
   readonly damage: (place: Place) => void
 }
@@ -93,9 +95,7 @@ export const checkFiles = Effect.fnUntraced(function* (names: ReadonlyArray<stri
       ({ reason }) =>
         new OperatorError({ message: `${file} ${reason._tag === "NotFound" ? "does not exist" : reason.message}` })
     )
-    if (type === "Directory") {
-      return yield* fail(`${file} is a directory; name files, such as ${file}/*.jsonl`)
-    }
+    if (type === "Directory") return yield* fail(`${file} is a directory; name files, such as ${file}/*.jsonl`)
     if (type !== "File") once.add(file)
   }
   return { files, once }
@@ -104,7 +104,7 @@ export const checkFiles = Effect.fnUntraced(function* (names: ReadonlyArray<stri
 /** Gives every line of the files to the reader, in memory that does not grow with them. */
 export const readFiles = Effect.fnUntraced(function* (files: ReadonlyArray<string>, reader: Reader) {
   for (const file of files) {
-    const lines = makeLines((line, number) => reader.line(line, file, number))
+    const lines = makeLines((line, number) => reader.line(line, { file, line: number }))
     yield* NodeStream.fromReadable<Uint8Array, Error>({
       evaluate: () => open(file),
       onError: (error) => (error instanceof Error ? error : new Error(String(error))),

@@ -4,7 +4,8 @@ import { plural } from "../../wire/plural.ts"
 import { escapeControls } from "../../wire/print.ts"
 import { table } from "../table.ts"
 import type { Verdict } from "./chainCheck.ts"
-import { type Dimension, type Group, type Place, type Summary, type Totals, times } from "./summary.ts"
+import { type Place, showPlace } from "./readFiles.ts"
+import { type Dimension, type Group, type Summary, type Totals, times } from "./summary.ts"
 
 export const formats = ["table", "csv", "json"] as const
 export type Format = (typeof formats)[number]
@@ -24,7 +25,7 @@ const units = (millionths: number): string => {
 }
 
 const grouped = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, ",")
-const shownPlace = ({ file, line }: Place): string => `${escapeControls(file)}:${line}`
+const shownPlace = (place: Place): string => escapeControls(showPlace(place))
 
 type Read = (totals: Totals) => number | string | null
 

@@ -1,8 +1,7 @@
 /** Counts of this month and of today, rebuilt from usage records (docs/operation.md#redis). */
 import type { Charge } from "../../limits/Ledger.ts"
-import { accountOf, dayAt, keyUser, lastUseAccount, monthAt, type Period, teamUser } from "../../limits/limits.ts"
-import type { Place } from "./summary.ts"
-import { makeRecordReader, type UsedRecord } from "./usedRecord.ts"
+import { accountOf, dayAt, keyUser, lastUseAccount, monthAt, teamUser } from "../../limits/limits.ts"
+import { makeRecordReader } from "./usedRecord.ts"
 
 const count = (value: unknown): number =>
   typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : 0
@@ -17,35 +16,32 @@ export const makeRestoring = (now: number) => {
   let records = 0
   let damaged = 0
 
-  const put = (charge: Charge, merge: (before: number, amount: number) => number): void => {
-    const { account, amount } = charge
+  const put = ({ account, amount }: Charge, merge: (before: number, amount: number) => number): void => {
     const before = sums.get(account.name)
     if (amount === 0 || (before === undefined && sums.size >= most)) return
-    sums.set(account.name, before === undefined ? charge : { account, amount: merge(before.amount, amount) })
+    sums.set(account.name, { account, amount: merge(before?.amount ?? 0, amount) })
   }
-  const add = (user: string, period: Period, { cost, tokens }: UsedRecord): void => {
-    const plus = (before: number, amount: number) => before + amount
-    const used = count(tokens?.input) + count(tokens?.output)
-    put({ account: accountOf(user, period, "tokens"), amount: used }, plus)
-    put({ account: accountOf(user, period, "cost"), amount: count(cost) }, plus)
-  }
+  const plus = (before: number, amount: number) => before + amount
 
   return {
     line: (line: string | undefined): void => {
       const found = read(line)
       if (found === "damaged") damaged++
       if (found === undefined || typeof found === "string") return
-      const { record, time } = found
-      if (record.key_id === null) return
+      const { cost, key_id, team, tokens } = found.record
+      if (key_id === null) return
       records++
-      const key = keyUser(record.key_id)
-      put({ account: lastUseAccount(key), amount: Date.parse(time) }, Math.max)
-      const users = [key, ...(typeof record.team === "string" ? [teamUser(record.team)] : [])]
-      for (const period of [monthAt(now), dayAt(now)]) {
-        if (time.startsWith(period.name)) for (const user of users) add(user, period, record)
+      const key = keyUser(key_id)
+      put({ account: lastUseAccount(key), amount: Date.parse(found.time) }, Math.max)
+      const used = count(tokens?.input) + count(tokens?.output)
+      for (const period of [monthAt(now), dayAt(now)].filter(({ name }) => found.time.startsWith(name))) {
+        for (const user of [key, ...(typeof team === "string" ? [teamUser(team)] : [])]) {
+          put({ account: accountOf(user, period, "tokens"), amount: used }, plus)
+          put({ account: accountOf(user, period, "cost"), amount: count(cost) }, plus)
+        }
       }
     },
-    damage: (_: Place): void => {
+    damage: (): void => {
       damaged++
     },
     result: () => ({ counts: [...sums.values()], records, damaged })

@@ -1,5 +1,7 @@
 /** Sums usage records by what is asked for, in memory that does not grow with their number. */
+import { Array as Arr, Order } from "effect"
 import { makeHistogram } from "../../wire/histogram.ts"
+import type { Place } from "./readFiles.ts"
 import { makeRecordReader, type UsedRecord } from "./usedRecord.ts"
 
 /** Percentiles are right within 1 %. */
@@ -96,12 +98,6 @@ export interface Group {
   readonly totals: Totals
 }
 
-/** Where a line is. */
-export interface Place {
-  readonly file: string
-  readonly line: number
-}
-
 export interface SummaryOptions {
   readonly by: ReadonlyArray<Dimension>
   /** Times as `toISOString` writes them: from (inclusive), to (exclusive). */
@@ -148,16 +144,12 @@ export const makeSumming = ({ by, from, to, groups: maxGroups = 20_000 }: Summar
   }
 
   return {
-    /** A line, its file and its number. */
-    add: (line: string | undefined, file: string, number: number) => {
+    line: (line: string | undefined, place: Place) => {
       lines.read++
       const found = readLine(line)
       if (found === undefined) return
-      if (found === "damaged") return damage({ file, line: number })
-      if (typeof found === "string") {
-        lines[found]++
-        return
-      }
+      if (found === "damaged") return damage(place)
+      if (typeof found === "string") return void lines[found]++
       const { record, time } = found
       if ((from !== undefined && time < from) || (to !== undefined && time >= to)) return
       add(total, record)
@@ -169,10 +161,7 @@ export const makeSumming = ({ by, from, to, groups: maxGroups = 20_000 }: Summar
     /** Names something that is no line, such as the end of a cut archive. */
     damage,
     result: () => {
-      const order = ({ values }: Group) => values.join("\u0000")
-      const sorted = [...groups.values()].sort((left, right) =>
-        order(left) < order(right) ? -1 : order(left) > order(right) ? 1 : 0
-      )
+      const sorted = Arr.sortWith(groups.values(), ({ values }) => values.join("\u0000"), Order.String)
       return { by, from, to, groups: sorted, rest, total, keyNames, lines, damagedAt }
     }
   }

@@ -1,7 +1,7 @@
 /** What sums need of a usage record, read from its line. Fields that later releases add, or that older ones lack, may be absent. */
 import { Schema } from "effect"
 import { recordIn } from "../../limits/ocsf.ts"
-import { isObject } from "../../wire/isObject.ts"
+import { isObject, readObject } from "../../wire/json.ts"
 
 const Text = Schema.NullOr(Schema.String)
 const Fields = Schema.declare(isObject)
@@ -36,12 +36,7 @@ const isUsed = Schema.is(UsedRecord)
 
 /** `other`: whole, but something else, such as a log line. `damaged`: cut, or no record of ours. */
 const readRecord = (line: string): UsedRecord | "other" | "damaged" => {
-  let value: unknown
-  try {
-    value = recordIn(JSON.parse(line))
-  } catch {
-    return "damaged"
-  }
+  const value = recordIn(readObject(line))
   if (isUsed(value)) return value
   // The gateway's log lines have a timestamp, and audit events a name.
   return isObject(value) && ("audit" in value || !("time" in value && "outcome" in value)) ? "other" : "damaged"
