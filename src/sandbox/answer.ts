@@ -1,6 +1,6 @@
 /** The answer of the simulated model to a turn: thinking, text, tool calls, and the stop reason. */
 import type { Directives } from "./directives.ts"
-import { type JsonObject, objectOf, readObject } from "./json.ts"
+import { type JsonObject, objectOf, parseObject } from "./json.ts"
 import { keysIn, schemaSample } from "./schemaSample.ts"
 import { beginning, countTokens, words } from "./tokens.ts"
 import type { Tool, Turn } from "./turn.ts"
@@ -176,7 +176,7 @@ export const planOf = (given: Turn) => {
 export type Plan = ReturnType<typeof planOf>
 
 /** The arguments of a call; an empty object when the token limit cut them. */
-export const argumentsOf = (json: string): JsonObject => readObject(json) ?? {}
+export const argumentsOf = (json: string): JsonObject => parseObject(json) ?? {}
 
 /** A block or item as a stream begins it; `opening` has the fields before their pieces. */
 export const opened = (whole: JsonObject, opening: JsonObject): JsonObject =>

@@ -1,5 +1,6 @@
 /** Reads the `[sandbox: …]` directives of what the user said last. Their effects: docs/operation.md#sandbox. */
-import { readObject, textOf } from "./json.ts"
+import { jsonText } from "../wire/print.ts"
+import { parseObject, readObject, textOf } from "./json.ts"
 
 const OPEN = /\[sandbox:\s*/g
 
@@ -80,8 +81,8 @@ export const readDirectives = (text: string) => {
     tools: found.flatMap((fields) => {
       const name = fields.get("tool")
       const args = fields.get("args") ?? "{}"
-      const read = readObject(args)
-      return name === undefined ? [] : [{ name, json: read === undefined ? args : JSON.stringify(read) }]
+      const read = parseObject(args)
+      return name === undefined ? [] : [{ name, json: read === undefined ? args : jsonText(read) }]
     }),
     text: written?.startsWith('"') ? (textOf(readObject(`{"text":${written}}`)?.text) ?? written) : written,
     events: wholeNumber(value("events"), 0, MAX_EVENTS),

@@ -5,6 +5,7 @@ import { buffer } from "node:stream/consumers"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Data } from "effect"
 import { createServer } from "../nodeHttp.ts"
+import { jsonText } from "../wire/print.ts"
 import { printEvents } from "../wire/sse.ts"
 import { type JsonObject, stringOf } from "./json.ts"
 import { digest } from "./signature.ts"
@@ -52,7 +53,7 @@ export const callLog = () => {
 }
 
 export const jsonReply = (status: number, body: unknown, more: Reply["headers"] = {}): Reply => {
-  const bytes = Buffer.from(JSON.stringify(body))
+  const bytes = Buffer.from(jsonText(body))
   const headers = { "content-type": "application/json", "content-length": String(bytes.length), ...more }
   return { status, headers, frames: [bytes] }
 }

@@ -1,9 +1,10 @@
 /** Gemini's generateContent: the reply, whole and streamed. */
+import { jsonText } from "../../wire/print.ts"
 import { type Plan, planOf } from "../answer.ts"
 import { googleError } from "../cloud/errors.ts"
 import type { Answer, Failure } from "../faults.ts"
 import { type CloudRequest, jsonReply, Refusal } from "../http.ts"
-import { type JsonObject, readObject } from "../json.ts"
+import { type JsonObject, parseObject } from "../json.ts"
 import type { GeminiModel } from "../models.ts"
 import { signThinking } from "../signature.ts"
 import { words } from "../tokens.ts"
@@ -19,7 +20,7 @@ type ReplyPart = JsonObject & { readonly text?: string; readonly thoughtSignatur
 /** The parts of a reply. Calls on Vertex AI have no ID and no empty arguments; only the first of parallel calls is signed. */
 const partsOf = (plan: Plan, thinks: boolean, shown: boolean, sign: (what: string) => string) => {
   const calls = plan.calls.flatMap(({ name, json }) => {
-    const args = readObject(json)
+    const args = parseObject(json)
     return args === undefined ? [] : [{ name, ...(Object.keys(args).length > 0 && { args }) }]
   })
   const text = thinks && plan.calls.length === 0 ? { thoughtSignature: sign("text") } : {}
@@ -57,7 +58,7 @@ const repliesOf = (plan: Plan, asked: ReturnType<typeof readGemini>, model: Gemi
     return { whole: blocked, streamed: () => [blocked] }
   }
   const parts = partsOf(plan, turn.thinks, showsThinking, (what) => signThinking(signed(model, what), seed))
-  const broken = plan.calls.some(({ json }) => readObject(json) === undefined)
+  const broken = plan.calls.some(({ json }) => parseObject(json) === undefined)
   const reason = reasons[plan.stop]
   const finishReason = reason === "STOP" && broken ? "MALFORMED_FUNCTION_CALL" : reason
   const visible = plan.outputTokens - plan.thinkingTokens
@@ -85,7 +86,7 @@ const repliesOf = (plan: Plan, asked: ReturnType<typeof readGemini>, model: Gemi
   }
 }
 
-const event = (data: JsonObject): string => `data: ${JSON.stringify(data)}\r\n\r\n`
+const event = (data: JsonObject): string => `data: ${jsonText(data)}\r\n\r\n`
 
 /** Answers a Gemini request on Vertex AI: `generateContent`, `streamGenerateContent`, `countTokens`. Throws a `Refusal`. */
 export const playGemini = (request: CloudRequest, body: JsonObject, model: GeminiModel, method: string): Answer => {

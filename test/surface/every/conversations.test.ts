@@ -33,7 +33,7 @@ const makeDice = () => {
       "[sandbox: refuse]",
       "[sandbox: text=one STOP two  three]",
       '[sandbox: text="```json\\n{\\"a\\": [1, 2]}\\n```"]',
-      '[sandbox: tool=weather args={"city":"Paris","10":1}] [sandbox: tool=weather args={"city":"Rome"}]',
+      '[sandbox: tool=weather args={"city":"Paris","10":1.0,"2":3}] [sandbox: tool=weather args={"city":"Rome"}]',
       `[sandbox: length] [sandbox: tool=weather args={"city":"${"long ".repeat(60)}"}]`
     )
   return { pick, maybe, text, said: () => `${text()} ${directive()}` }

@@ -1,5 +1,6 @@
 /** Numbers and keys of what is passed on go on as they were written; numbers that the gateway reads may be written in any way. */
 import { assert, describe, it } from "@effect/vitest"
+import { chat, folded, foldedWhole, functionTool } from "../../support/chat.ts"
 import { post } from "../../support/http.ts"
 import { sharedGateway } from "../../support/shared.ts"
 
@@ -78,6 +79,15 @@ describe.each(["claude-sonnet-4-5:il2", "claude-sonnet-4-5:il5", "gemini-3-flash
       assert.strictEqual(got.status, 200, got.text)
       assert.include(sent(), model.startsWith("gpt") ? JSON.stringify(input) : `:${input}`)
       assert.include(sent(), `:${whole}`)
+    })
+
+    it.each([false, true])("keeps those of a call that it answers (streamed: %s)", async (stream) => {
+      const said = `Scale it. [sandbox: tool=scale args=${input}]`
+      const body = chat(model, said, { stream, tools: [functionTool("scale")] })
+      const got = await post(`${gateway.url}/v1/chat/completions`, body)
+      assert.strictEqual(got.status, 200, got.text)
+      const { calls } = stream ? folded(got.text) : foldedWhole(got.json)
+      assert.strictEqual(calls.map((call: { readonly arguments: string }) => call.arguments).join(), input)
     })
   }
 )
