@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -8,7 +8,7 @@ import { Effect } from "effect"
 import { lineDigest, noDigest } from "../../src/limits/usageChain.ts"
 import { evidence } from "../../src/operators/doctor/evidence.ts"
 import { settingNames } from "../../src/unknownSettings.ts"
-import { start } from "../operation/child.ts"
+import { serve, start } from "../operation/child.ts"
 import { cert, key } from "../support/selfSigned.ts"
 
 const directory = mkdtempSync(join(tmpdir(), "gateway-evidence-"))
@@ -105,6 +105,20 @@ describe("doctor --evidence", () => {
       assert.notStrictEqual(one.settings.sha256, other.settings.sha256)
     })
   )
+
+  it("has the digest of settings that a gateway says at its start", async () => {
+    const log = join(directory, "started.jsonl")
+    const environment = {
+      ...{ ...base, BEDROCK_REGION: "us-gov-west-1", AWS_BEARER_TOKEN_BEDROCK: "t" },
+      ...{ GATEWAY_AUDIT_LOG: log, GATEWAY_USAGE_LOG: log, GATEWAY_HTTPS_PROXY: "http://name:one@127.0.0.1:1" }
+    }
+    const gateway = await serve(environment)
+    await gateway.stop()
+    const said = readFileSync(log, "utf8").match(/(?<="gateway.started".*"settings":")[0-9a-f]+/g)
+    const other = { ...environment, GATEWAY_HTTPS_PROXY: "http://name:other@127.0.0.1:1" }
+    const { settings } = await Effect.runPromise(Effect.provide(evidence(other), NodeServices.layer))
+    assert.deepStrictEqual(said, [settings.sha256])
+  }, 60_000)
 
   it("holds no secret of any setting, nor a digest of a key", async () => {
     const canary = "canary-7f3a"

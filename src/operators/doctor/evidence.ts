@@ -1,6 +1,6 @@
 /**
  * What an assessor asks for of this setup (docs/compliance/README.md), as JSON: what is in force by digest, TLS, FIPS, clouds and
- * what each serves, keys by age, the chains of records, versions. Never a secret: of settings that hold one only the name is used.
+ * what each serves, keys by age, the chains of records, versions. Never a secret.
  */
 import { hash, X509Certificate } from "node:crypto"
 import { DateTime, Effect, Option, Result } from "effect"
@@ -17,7 +17,7 @@ import { cryptoFacts } from "../../fips.ts"
 import { isOver, type Key, readBook } from "../../limits/KeyFile.ts"
 import { readSigner } from "../../limits/usageChain.ts"
 import { readRegular } from "../../regularFile.ts"
-import { type Environment, type GatewaySettings, load } from "../../Settings.ts"
+import { type Environment, type GatewaySettings, load, settingsDigest } from "../../Settings.ts"
 import { addressesOf, type CloudSettings, declarationsOf, servesSandbox, sitesOf } from "../../settings/clouds.ts"
 import { tlsPolicy } from "../../tlsPolicy.ts"
 import { settingNames } from "../../unknownSettings.ts"
@@ -25,17 +25,13 @@ import { makeChainChecking } from "../usage/chainCheck.ts"
 import { checkFiles, readFiles } from "../usage/readFiles.ts"
 import { examine, simulated } from "./examine.ts"
 
-/** Settings that hold, or may hold, a password or token. */
-const secret = /^(GATEWAY_REDIS_URL|GATEWAY_HTTPS_PROXY|AWS_.*|.*_(TOKEN|SECRET|API_KEY))$/
-
 const day = 86_400_000
 
-/** Names and values, so that two machines with the same settings have the same digest; of a secret the name. */
-const settingsInForce = (environment: Environment) => {
-  const names = [...settingNames()].filter((name) => (environment[name] ?? "") !== "").sort()
-  const lines = names.map((name) => (secret.test(name) ? name : `${name}=${environment[name]}`))
-  return { set: names, sha256: hash("sha256", lines.join("\n"), "hex") }
-}
+/** The digest is that of the audit event `gateway.started`, where one process serves: workers have shares of some limits. */
+const settingsInForce = (environment: Environment, settings: GatewaySettings, clouds: CloudSettings) => ({
+  set: [...settingNames()].filter((name) => (environment[name] ?? "") !== "").sort(),
+  sha256: settingsDigest({ settings, clouds })
+})
 
 /** The clouds' own addresses: FIPS endpoints show by their names. */
 const ownAddresses = (clouds: CloudSettings): Readonly<Partial<Record<Cloud, string>>> => ({
@@ -184,7 +180,7 @@ export const evidence = Effect.fnUntraced(function* (environment: Environment) {
     versions: { gateway: version, node: process.version, platform: `${process.platform}-${process.arch}` },
     sandbox,
     listens: listensInForce(gateway, sandbox),
-    settings: settingsInForce(environment),
+    settings: settingsInForce(environment, gateway, { ...configured, simulated: sandbox }),
     files: yield* filesInForce(gateway),
     ...(Result.isSuccess(catalog)
       ? catalogInForce(gateway, clouds, catalog.success)
