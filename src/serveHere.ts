@@ -2,12 +2,12 @@
 import { flushCompileCache } from "node:module"
 import { Cause, Duration, Effect, Exit, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
-import { crash } from "./crash.ts"
 import { Drain } from "./http/Drain.ts"
 import { Activity } from "./operators/status/Activity.ts"
 import { gatewayLayer } from "./Server.ts"
 import type { GatewaySettings } from "./Settings.ts"
 import type { CloudSettings } from "./settings/clouds.ts"
+import { crash } from "./statements.ts"
 import { telemetryLayer } from "./Telemetry.ts"
 
 export interface ServeOptions<E, R> {

@@ -2,6 +2,8 @@
  * What the program says beside its log and its records: the line that it serves, the error that ends it, Node's own warnings.
  * With `GATEWAY_LOG_FORMAT=json` each is one object of JSON on a line, like a log line, for collectors that take nothing else.
  */
+
+import { Cause, Data, Duration, Effect, Runtime } from "effect"
 import { environment } from "./Settings.ts"
 import { withoutQuotes } from "./telemetry/logs.ts"
 import { escapeJson } from "./wire/print.ts"
@@ -25,3 +27,26 @@ export const nodeStatements = (): void => {
     process.exit(1)
   })
 }
+
+// Errors that no handler took: the process has lost track of something, and goes down in order.
+
+/** It is in the log. */
+class Crashed extends Data.TaggedError("Crashed")<{ readonly message: string }> {
+  override readonly [Runtime.errorReported] = false
+}
+
+/**
+ * Fails with the first such error; a rejection that no code waits for is one. Those that come while the process goes down are
+ * logged, and do not keep it from writing its records; `within` this time it ends.
+ */
+export const crash = (within: Duration.Duration): Effect.Effect<never, Crashed> =>
+  Effect.withFiber((fiber) => {
+    const run = Effect.runForkWith(fiber.context)
+    return Effect.callback<never, Crashed>((resume) => {
+      process.on("uncaughtException", (error) => {
+        run(Effect.logFatal("An error that no handler took ends the process", Cause.die(error)))
+        setTimeout(() => process.exit(1), Duration.toMillis(within)).unref()
+        resume(Effect.fail(new Crashed({ message: error.message })))
+      })
+    })
+  })

@@ -98,7 +98,6 @@ describe("the folders", () => {
         "operators",
         "Server.ts",
         "Telemetry.ts",
-        "crash.ts",
         "listener.ts",
         "main.ts",
         "plainHttp.ts"

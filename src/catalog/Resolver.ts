@@ -7,13 +7,12 @@
 import { Result } from "effect"
 import { escapeControls } from "../wire/print.ts"
 import { compileStrip } from "../wire/strip.ts"
-import { shippedBetas, stripPaths } from "./betas.ts"
 import type { Catalog } from "./Catalog.ts"
 import { type GatewayError, invalid } from "./GatewayError.ts"
 import { authorizedLevels, isLevel, type Level, levels } from "./Level.ts"
 import { type Family, isPurpose, type Purpose, surfaceNames, surfaces } from "./names.ts"
 import { forbids, type Sites } from "./Partition.ts"
-import type { Entry, Route } from "./Route.ts"
+import { type Entry, type Route, shippedBetas, stripPaths } from "./Route.ts"
 
 interface ModelId {
   readonly base: string

@@ -1,8 +1,24 @@
-/** What the resolver reads and answers: who serves a request, and at which level. */
+/**
+ * What the resolver reads and answers: who serves a request, at which level, and what belongs to betas of the messages format, a
+ * table of the catalog.
+ */
 
+import { Schema } from "effect"
 import type { Strip } from "../wire/strip.ts"
-import type { Beta, Deployment, Model } from "./Catalog.ts"
+import { Beta, type Deployment, type Model } from "./Catalog.ts"
+import shipped from "./catalog.json" with { type: "json" }
 import type { Level } from "./Level.ts"
+
+/** For a catalog that has no table of its own. */
+export const shippedBetas: ReadonlyArray<Beta> = Schema.decodeUnknownSync(Schema.Array(Beta))(shipped.betas)
+
+/** The paths of what a deployment is not sent: what its API refuses, and what belongs to betas, unless they are sent. */
+export const stripPaths = (deployment: Deployment, betas: ReadonlyArray<Beta>): ReadonlyArray<string> => [
+  ...new Set([
+    ...(deployment.strip ?? []),
+    ...(deployment.api === "messages" ? betas.flatMap(({ fields = [] }) => fields) : [])
+  ])
+]
 
 export { type Operation, type Purpose, type SurfaceName, surfaceNames } from "./names.ts"
 

@@ -5,7 +5,7 @@ import type { Operation, Route } from "../catalog/Route.ts"
 import type { CallSpanOptions, ResponseNames } from "../telemetry/spans.ts"
 import type { Decoder } from "../wire/Event.ts"
 import { type JsonObject, objectOf, textOf } from "../wire/json.ts"
-import type { Credential } from "./credentials/Credential.ts"
+import type { Credential } from "./credentials.ts"
 import type { Scrub } from "./fault.ts"
 import type { Body } from "./Provider.ts"
 

@@ -11,13 +11,14 @@ import type { AzureSettings } from "../settings/clouds.ts"
 import { sse } from "../stream/sse.ts"
 import type { Cloud } from "./Cloud.ts"
 import {
+  bearer,
   type Credential,
   CredentialError,
   credentialError,
   fixedHeaders,
+  makeTokenCache,
   sameHeaders
-} from "./credentials/Credential.ts"
-import { bearer, makeTokenCache } from "./credentials/Token.ts"
+} from "./credentials.ts"
 import { makeScrub } from "./fault.ts"
 import { makeProvider } from "./makeProvider.ts"
 import { Provider } from "./Provider.ts"

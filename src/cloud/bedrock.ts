@@ -15,13 +15,14 @@ import { steadyMillis } from "../wire/steady.ts"
 import type { CallKind, Cloud, Message } from "./Cloud.ts"
 import {
   type AuthHeaders,
+  bearer,
   type Credential,
   type CredentialError,
   credentialError,
   fixedHeaders,
+  pauseMillis,
   type Signable
-} from "./credentials/Credential.ts"
-import { bearer, pauseMillis } from "./credentials/Token.ts"
+} from "./credentials.ts"
 import { makeScrub } from "./fault.ts"
 import { makeProvider } from "./makeProvider.ts"
 import { type Body, Provider } from "./Provider.ts"

@@ -9,13 +9,14 @@ import { arrayOf } from "../wire/json.ts"
 import type { CallKind, Cloud, Message } from "./Cloud.ts"
 import {
   type AuthHeaders,
+  bearer,
   type Credential,
   type CredentialError,
   credentialError,
   fixedHeaders,
+  makeTokenCache,
   sameHeaders
-} from "./credentials/Credential.ts"
-import { bearer, makeTokenCache } from "./credentials/Token.ts"
+} from "./credentials.ts"
 import { makeScrub } from "./fault.ts"
 import { makeProvider } from "./makeProvider.ts"
 import { type Body, Provider } from "./Provider.ts"

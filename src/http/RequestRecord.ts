@@ -7,9 +7,8 @@
 import { Context, Effect, type Tracer } from "effect"
 import type { ServedCloud } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
-import { isPurpose, surfaces } from "../catalog/names.ts"
-import { type Outcome, outcomeOf } from "../catalog/Outcome.ts"
-import type { RequestFacts } from "../catalog/RequestFacts.ts"
+import { surfaces } from "../catalog/names.ts"
+import { type Outcome, outcomeOf, type RequestFacts } from "../catalog/RequestFacts.ts"
 import type { Route, SurfaceName } from "../catalog/Route.ts"
 import { costOf, estimateOf, isCount, type Tokens } from "../catalog/Tokens.ts"
 import type { Attempt } from "../cloud/Provider.ts"
@@ -48,7 +47,8 @@ export const chargedTokens = (record: Chargeable): Tokens | undefined => {
   const { counted, events, inputEstimate, outcome, sent, status, stream, streamEnd, surface, tokens } = record
   if (inputEstimate === undefined || !sent) return tokens
   // A vector is no output.
-  const bytes = isPurpose(surface) && surfaces[surface].output === "vector" ? 0 : record.received
+  const isVector = surface !== undefined && surface !== "models" && surfaces[surface].output === "vector"
+  const bytes = isVector ? 0 : record.received
   const ended = outcome === undefined && status > 0 && (streamEnd === undefined || streamEnd === "complete")
   const gaveUp = !ended && (streamEnd === "cancelled" || outcome === undefined || abandoned.has(outcome))
   const received = { bytes, events, inputEstimate, stream }

@@ -7,7 +7,7 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { Cause, Clock, Context, Effect, Exit, identity, Option, References, Scope, Tracer } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { GatewayError, internal, invalid } from "../catalog/GatewayError.ts"
-import { finalOutcome } from "../catalog/Outcome.ts"
+import { finalOutcome } from "../catalog/RequestFacts.ts"
 import { endpointAt, endpoints } from "../contract/Api.ts"
 import { Quota } from "../limits/Quota.ts"
 import { UsageLog } from "../limits/UsageLog.ts"

@@ -4,8 +4,7 @@
  */
 import { Schema } from "effect"
 import { ServedCloud } from "../catalog/clouds.ts"
-import { finalOutcome, Outcome } from "../catalog/Outcome.ts"
-import type { RequestFacts } from "../catalog/RequestFacts.ts"
+import { finalOutcome, Outcome, type RequestFacts } from "../catalog/RequestFacts.ts"
 import { surfaceNames } from "../catalog/Route.ts"
 import { escapeJson } from "../wire/print.ts"
 

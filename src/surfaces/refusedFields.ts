@@ -8,10 +8,9 @@
  * where the cloud refused a value, for that value only.
  */
 import { createHash } from "node:crypto"
-import { stripPaths } from "../catalog/betas.ts"
 import type { Deployment } from "../catalog/Catalog.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
-import type { Operation, Route } from "../catalog/Route.ts"
+import { type Operation, type Route, stripPaths } from "../catalog/Route.ts"
 import { claudeRefusals, geminiRefusals, openaiRefusals, type Paths, type Refusals } from "../vendors/refusals.ts"
 import { isObject, type Json, type JsonObject, objectOf } from "../wire/json.ts"
 import { compileStrip, kindOf, strip } from "../wire/strip.ts"

@@ -3,8 +3,7 @@
  * can be distinguished. Whatever is in a value, a line stays one line and cannot control a terminal.
  */
 import { Cause, Effect, type Fiber, Layer, Logger, type LogLevel, Option, References, Tracer } from "effect"
-import type { Outcome } from "../catalog/Outcome.ts"
-import type { RequestFacts } from "../catalog/RequestFacts.ts"
+import type { Outcome, RequestFacts } from "../catalog/RequestFacts.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import { escapeControls, escapeJson } from "../wire/print.ts"
 

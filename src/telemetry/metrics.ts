@@ -6,8 +6,7 @@
 import { Context, Effect, Metric, type Scope } from "effect"
 import { isSimulated } from "../catalog/clouds.ts"
 import { type Operation, operations } from "../catalog/names.ts"
-import type { Outcome } from "../catalog/Outcome.ts"
-import type { RequestFacts } from "../catalog/RequestFacts.ts"
+import type { Outcome, RequestFacts } from "../catalog/RequestFacts.ts"
 import type { Tokens } from "../catalog/Tokens.ts"
 import { getOrInsert } from "../wire/getOrInsert.ts"
 

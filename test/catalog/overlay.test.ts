@@ -2,9 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { Catalog } from "../../src/catalog/Catalog.ts"
-import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
+import { shippedCatalog, withOverlay } from "../../src/catalog/CatalogStore.ts"
 import { clouds } from "../../src/catalog/clouds.ts"
-import { withOverlay } from "../../src/catalog/overlay.ts"
 import { bestSites } from "../../src/catalog/Partition.ts"
 import { requestable } from "../../src/catalog/Resolver.ts"
 

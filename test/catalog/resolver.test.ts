@@ -1,11 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { shippedBetas, stripPaths } from "../../src/catalog/betas.ts"
 import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
 import { type Cloud, clouds } from "../../src/catalog/clouds.ts"
 import { bestSites } from "../../src/catalog/Partition.ts"
 import { type Index, makeIndex } from "../../src/catalog/Resolver.ts"
-import type { Purpose } from "../../src/catalog/Route.ts"
+import { type Purpose, shippedBetas, stripPaths } from "../../src/catalog/Route.ts"
 import { compileStrip } from "../../src/wire/strip.ts"
 import { paths } from "./paths.ts"
 

@@ -8,7 +8,7 @@ import { TestClock } from "effect/testing"
 import { createClient } from "redis"
 import { vi } from "vitest"
 import { GatewayError } from "../../src/catalog/GatewayError.ts"
-import { makeTokenCache } from "../../src/cloud/credentials/Token.ts"
+import { makeTokenCache } from "../../src/cloud/credentials.ts"
 import { makeBreaker } from "../../src/cloud/regions.ts"
 import { RequestRecord } from "../../src/http/RequestRecord.ts"
 import { makeFairBucket } from "../../src/limits/fairBucket.ts"
@@ -154,6 +154,7 @@ const timesOfDay = [
   // Since when something is in force, when a request came, what a page shows.
   ...[
     "catalog/CatalogStore.ts",
+    "operators/keys/listCommands.ts",
     "operators/status/processState.ts",
     "operators/status/view.ts",
     "http/requestMiddleware.ts",
@@ -163,7 +164,7 @@ const timesOfDay = [
   // When a file was last good, and the days that its certificates have left.
   "watchFile.ts",
   // Signatures, how long a token lives when it comes, and whether the clock is right.
-  ...["cloud/bedrock.ts", "cloud/credentials/Token.ts", "operators/doctor/clouds.ts"]
+  ...["cloud/bedrock.ts", "cloud/credentials.ts", "operators/doctor/clouds.ts"]
 ]
 
 it("only files that need the time of day ask for it", () => {

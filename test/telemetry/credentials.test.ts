@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Redacted, Tracer } from "effect"
-import { makeTokenCache } from "../../src/cloud/credentials/Token.ts"
+import { makeTokenCache } from "../../src/cloud/credentials.ts"
 
 it.effect("a refresh of credentials is a child of the request that waited for it, once", () =>
   Effect.gen(function* () {

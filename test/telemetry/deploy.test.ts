@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Yaml } from "effect/encoding"
-import { Outcome } from "../../src/catalog/Outcome.ts"
+import { Outcome } from "../../src/catalog/RequestFacts.ts"
 import { prometheusName } from "../../src/telemetry/metrics.ts"
 import { documentedMetrics } from "../support/metricTable.ts"
 

@@ -1,11 +1,10 @@
 /** Routes of the shipped catalog, and short ways through a dialect. */
 import { readFileSync } from "node:fs"
 import { Result, Schema } from "effect"
-import { shippedBetas, stripPaths } from "../../src/catalog/betas.ts"
 import { Catalog, type Model } from "../../src/catalog/Catalog.ts"
 import type { Cloud } from "../../src/catalog/clouds.ts"
 import type { GatewayError } from "../../src/catalog/GatewayError.ts"
-import type { Route } from "../../src/catalog/Route.ts"
+import { type Route, shippedBetas, stripPaths } from "../../src/catalog/Route.ts"
 import type { UpstreamFault } from "../../src/catalog/UpstreamFault.ts"
 import { ChatRequest } from "../../src/contract/Chat.ts"
 import type { Governance } from "../../src/contract/Governance.ts"

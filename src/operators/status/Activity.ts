@@ -4,7 +4,7 @@
  * and nothing that a caller chose. Kept only where there is a status page (`GATEWAY_METRICS_PORT`).
  */
 import { Context, Effect, Layer } from "effect"
-import type { Outcome } from "../../catalog/Outcome.ts"
+import type { Outcome } from "../../catalog/RequestFacts.ts"
 import { RecordActivity, type RecordRequest } from "../../telemetry/metrics.ts"
 import { makeHistogram } from "../../wire/histogram.ts"
 

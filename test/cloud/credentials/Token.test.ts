@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Exit, Fiber, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import { CredentialError } from "../../../src/cloud/credentials/Credential.ts"
-import { bearer, makeTokenCache } from "../../../src/cloud/credentials/Token.ts"
+import { bearer, CredentialError, makeTokenCache } from "../../../src/cloud/credentials.ts"
 import { together } from "./tokenServer.ts"
 
 /** A token service whose tokens live for `life` milliseconds; it answers after a second, and can be broken. */

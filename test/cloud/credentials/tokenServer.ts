@@ -2,7 +2,7 @@
 import { createServer, type IncomingHttpHeaders } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Effect } from "effect"
-import type { AuthHeaders, Credential } from "../../../src/cloud/credentials/Credential.ts"
+import type { AuthHeaders, Credential } from "../../../src/cloud/credentials.ts"
 
 export interface TokenRequest {
   readonly method: string

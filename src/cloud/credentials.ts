@@ -1,0 +1,170 @@
+/** How requests to a cloud are authenticated, and why they cannot be; with a bearer token that is refreshed before it expires. */
+import { Clock, Data, Duration, Effect, Redacted, type Scope } from "effect"
+import { steadyMillis } from "../wire/steady.ts"
+
+/**
+ * A cloud's credential could not be obtained. The message names the cloud and what the library called the failure,
+ * never the library's own text or the error itself: those may quote tokens, assertions or replies of token servers.
+ */
+export class CredentialError extends Data.TaggedError("CredentialError")<{
+  readonly message: string
+  /** The token service refused the identity, and would do so again. */
+  readonly refused?: boolean
+}> {}
+
+/** Headers that authenticate a request; the values are secrets. */
+export type AuthHeaders = Readonly<Record<string, string>>
+
+/** A request before its credentials. */
+export interface Signable {
+  readonly url: URL
+  readonly region: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+}
+
+/** How requests to a cloud are authenticated. */
+export interface Credential {
+  /**
+   * The request's own headers and those that authenticate it, without `host`, which follows from the URL. It waits for the token
+   * service only when no valid token is at hand.
+   */
+  readonly headers: (request: Signable) => Effect.Effect<AuthHeaders, CredentialError>
+  /**
+   * For what the cloud refused (401, or 403 with an expired token): replaces the credentials behind the headers, once for all who
+   * ask, unless they have been replaced since or just now. Absent where they are fixed.
+   */
+  readonly refresh?: ((refused: AuthHeaders) => Effect.Effect<void, CredentialError>) | undefined
+  /** Where the library finds them, in its words; absent for what is fixed. */
+  readonly source?: Effect.Effect<string | undefined, CredentialError> | undefined
+}
+
+/** Headers that do not depend on the request, beside its own. */
+export const sameHeaders =
+  <E>(own: Effect.Effect<AuthHeaders, E>) =>
+  ({ headers }: Signable): Effect.Effect<AuthHeaders, E> =>
+    Effect.map(own, (own) => ({ ...headers, ...own }))
+
+/** A key or token that is sent as it is. */
+export const fixedHeaders = (own: AuthHeaders): Credential => ({ headers: sameHeaders(Effect.succeed(own)) })
+
+/** Describes a failure of a vendor's library by its name, code and HTTP status, and by nothing else of it; then what fixes it. */
+export const credentialError =
+  (source: string, remedy: string) =>
+  (cause: unknown): CredentialError => {
+    const details = [
+      identifier(property(cause, "name")),
+      identifier(property(cause, "errorCode") ?? property(cause, "code")),
+      oauthError(property(cause, "message")),
+      status(cause)
+    ].filter((detail) => detail !== undefined && detail !== "Error")
+    const reason = details.length === 0 ? "" : ` (${details.join(", ")})`
+    return new CredentialError({
+      message: `no credentials from ${source}${reason}: ${remedy}`,
+      refused: details.some((detail) => refusals.has(detail ?? ""))
+    })
+  }
+
+/** A metadata server that says 403 or 404 may still be starting. */
+const refusals: ReadonlySet<string> = new Set(["invalid_grant", "invalid_client", "status 400", "status 401"])
+
+/** Names of error classes and system codes: `CredentialsProviderError`, `ECONNREFUSED`. */
+const identifier = (value: unknown): string | undefined =>
+  typeof value === "string" && /^[A-Za-z][A-Za-z_]{1,47}$/.test(value) ? value : undefined
+
+/** A message that is nothing but an OAuth error code (RFC 6749, 5.2): `invalid_grant`. */
+const oauthError = (value: unknown): string | undefined =>
+  typeof value === "string" && /^[a-z]+(_[a-z]+){1,3}$/.test(value) ? value : undefined
+
+const status = (cause: unknown): string | undefined => {
+  const value = property(cause, "status") ?? property(property(cause, "$metadata"), "httpStatusCode")
+  return typeof value === "number" ? `status ${value}` : undefined
+}
+
+const property = (value: unknown, name: string): unknown =>
+  typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined
+
+/** A token and when it expires, in milliseconds since the epoch. */
+export interface Token {
+  readonly token: Redacted.Redacted<string>
+  readonly expiresAt: number
+}
+
+/** The current token of one credential. */
+interface TokenCache {
+  readonly get: Effect.Effect<Redacted.Redacted<string>, CredentialError>
+  /** Replaces the token, unless `refused` carried another one than the current, or a refused one was replaced just now. */
+  readonly refresh: (refused: AuthHeaders) => Effect.Effect<void, CredentialError>
+}
+
+/** How long before its expiry a token is replaced, in milliseconds: 5 minutes, as the clouds' own libraries do. */
+const earlyMillis = 5 * 60_000
+
+/** A token this close to its expiry is not used any more, in milliseconds: it could expire on the way. */
+const marginMillis = 10_000
+
+/**
+ * Shortest time between two attempts while there is a valid token, in milliseconds: what a cloud refuses of one caller (a model that
+ * it does not serve to this account) must not let the token service turn away all of them.
+ */
+export const pauseMillis = 10_000
+
+/** Longest wait for a token service, in milliseconds; not every library has a limit of its own. */
+const acquireMillis = 30_000
+
+const timedOut = new CredentialError({ message: "no credentials: the token service did not answer in 30 seconds" })
+
+/**
+ * Keeps what `acquire` answers. All who need a token at one moment wait for one `acquire`, and share its failure.
+ * Within 5 minutes of the expiry (or the last half of a shorter life) the token is replaced in the background of the
+ * scope; should that fail, the old one serves until it expires. `acquire` must not answer from a cache of its own.
+ */
+export const makeTokenCache = (
+  acquire: Effect.Effect<Token, CredentialError>
+): Effect.Effect<TokenCache, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const scope = yield* Effect.scope
+    let current: Token | undefined
+    // By the steady clock: one that is set back must not make a token live longer.
+    let expiresAt = 0
+    let replaceAt = 0
+    let refusableAt = Number.NEGATIVE_INFINITY
+
+    // With less than no time to live only a run in progress is shared. It goes on when the caller who began it leaves.
+    const shared = yield* acquire.pipe(
+      Effect.timeoutOrElse({ duration: acquireMillis, orElse: () => Effect.fail(timedOut) }),
+      Effect.withSpan("credentials refresh"),
+      Effect.flatMap((token) =>
+        Effect.zipWith(Clock.currentTimeMillis, steadyMillis, (today, now) => {
+          const life = token.expiresAt - today
+          current = token
+          expiresAt = now + life
+          replaceAt = now + Math.max(life - earlyMillis, life / 2)
+          return token
+        })
+      ),
+      Effect.cachedWithTTL(Duration.negativeInfinity)
+    )
+
+    const get = Effect.flatMap(steadyMillis, (now) => {
+      if (current === undefined || now >= expiresAt - marginMillis) return shared
+      if (now < replaceAt) return Effect.succeed(current)
+      replaceAt = now + pauseMillis
+      return shared.pipe(Effect.ignore, Effect.forkIn(scope), Effect.as(current))
+    })
+
+    const paused = Effect.map(steadyMillis, (now) => {
+      refusableAt = now + pauseMillis
+    })
+    const refresh = (refused: AuthHeaders) =>
+      Effect.flatMap(steadyMillis, (now) =>
+        current !== undefined && (refused.authorization !== bearer(current.token).authorization || now < refusableAt)
+          ? Effect.void
+          : Effect.ensuring(Effect.asVoid(shared), paused)
+      )
+
+    return { get: Effect.map(get, ({ token }) => token), refresh }
+  })
+
+/** The header that carries a token. */
+export const bearer = (token: Redacted.Redacted<string>) => ({ authorization: `Bearer ${Redacted.value(token)}` })
