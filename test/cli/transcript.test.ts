@@ -1,15 +1,8 @@
 import { stripVTControlCharacters as plain } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
-import { ApiError, type CompletionChunk, type GatewayHeaders, StreamError } from "../../src/Client.ts"
+import { ApiError, type Completion, type GatewayHeaders, StreamError } from "../../src/Client.ts"
 import { usageNotice } from "../../src/contract/usageNotice.ts"
-import {
-  addChunk,
-  emptyAnswer,
-  explainFailure,
-  footer,
-  greeting,
-  printable
-} from "../../src/operators/cli/transcript.ts"
+import { explainFailure, footer, greeting, printable } from "../../src/operators/cli/transcript.ts"
 
 const headers: GatewayHeaders = {
   requestId: "req-1",
@@ -21,16 +14,16 @@ const headers: GatewayHeaders = {
   retryAfter: undefined,
   shouldRetry: undefined
 }
-const chunk = (content: string, rest: Partial<CompletionChunk> = {}, finish: "stop" | "length" | null = null) =>
-  ({
-    id: "c",
-    object: "chat.completion.chunk",
-    created: 1,
-    model: "m:il5",
-    choices: [{ index: 0, delta: { content }, finish_reason: finish }],
-    ...rest
-  }) satisfies CompletionChunk
 const usage = { prompt_tokens: 12, completion_tokens: 34, total_tokens: 46 }
+const answer = (finish: "stop" | "length", rest: Partial<Completion> = {}): Completion => ({
+  id: "c",
+  object: "chat.completion",
+  created: 1,
+  model: "m:il5",
+  choices: [{ index: 0, message: { role: "assistant", content: "Hello" }, finish_reason: finish }],
+  usage,
+  ...rest
+})
 const flags = [
   {
     tool_call_id: "t",
@@ -41,23 +34,15 @@ const flags = [
 ]
 
 describe("an answer", () => {
-  it("is the text of its chunks, with the usage and flags of the last", () => {
-    const answer = [chunk("Hel"), chunk("lo", { usage, x_gateway_governance: { flags } }, "stop")].reduce(
-      addChunk,
-      emptyAnswer
-    )
-    assert.deepEqual(answer, { text: "Hello", finish: "stop", usage, governance: { flags } })
-  })
-
   it("is followed by the boundary that served it, its usage and its request", () => {
     assert.strictEqual(
-      plain(footer({ ...emptyAnswer, finish: "stop", usage }, headers)),
+      plain(footer(answer("stop"), headers)),
       "served by bedrock/us-gov-west-1 at il5 · 12 tokens in, 34 out · request req-1"
     )
   })
 
   it("is followed by what needs attention", () => {
-    const lines = plain(footer({ ...emptyAnswer, finish: "length", governance: { flags } }, headers)).split("\n")
+    const lines = plain(footer(answer("length", { x_gateway_governance: { flags } }), headers)).split("\n")
     assert.deepEqual(lines.slice(1), [
       "The answer stopped at its token limit.",
       "Flagged: the call of fetch names https://a.example, 10.0.0.1."

@@ -3,15 +3,16 @@
  * are not messages for the model.
  */
 
-import { Config, Effect, Option, Pull, Queue, Redacted, Result, Stream, Terminal } from "effect"
+import { Config, Effect, Option, Pull, Queue, Redacted, Stream, Terminal } from "effect"
 import { Command, Flag } from "effect/cli"
 import { FetchHttpClient, HttpClient } from "effect/http"
+import { chatAccumulator } from "../../client/accumulate.ts"
 import { type ChatMessage, type Client, isModelName, type ModelName, makeClient } from "../../EffectClient.ts"
 import { isObject } from "../../wire/json.ts"
 import { nearest } from "../../wire/nearest.ts"
 import { fail, OperatorError } from "../../wire/OperatorError.ts"
 import { table } from "../table.ts"
-import { addChunk, bold, dim, emptyAnswer, explainFailure, footer, greeting, printable, textOf } from "./transcript.ts"
+import { bold, dim, explainFailure, footer, greeting, printable } from "./transcript.ts"
 
 const commands = {
   help: ["", "shows this list"],
@@ -23,18 +24,12 @@ const commands = {
 
 type CommandName = keyof typeof commands
 
-export type Line =
-  | { readonly _tag: "Message"; readonly text: string }
-  | { readonly _tag: "Command"; readonly name: CommandName; readonly argument: string }
-  | { readonly _tag: "Unknown"; readonly name: string }
-
 const isCommand = (name: string): name is CommandName => Object.hasOwn(commands, name)
 
 /** A slash and a word of letters is a command; `/etc/hosts` and ` /help` are messages. */
-const parseLine = (text: string): Line => {
-  const [, name = "", argument = ""] = /^\/([A-Za-z]+)(?:\s+(.*))?$/s.exec(text.trimEnd()) ?? []
-  if (name === "") return { _tag: "Message", text }
-  return isCommand(name) ? { _tag: "Command", name, argument: argument.trim() } : { _tag: "Unknown", name }
+const commandIn = (text: string) => {
+  const [, name, argument = ""] = /^\/([A-Za-z]+)(?:\s+(.*))?$/s.exec(text.trimEnd()) ?? []
+  return name === undefined ? undefined : { name, argument: argument.trim() }
 }
 
 const helpText = `${table(
@@ -65,17 +60,6 @@ export interface Conversation {
   readonly interactive: boolean
 }
 
-/** What the next question is sent with. */
-interface State {
-  readonly model: ModelName
-  readonly system: string | undefined
-  readonly messages: ReadonlyArray<ChatMessage>
-}
-
-type Print = (text: string) => Effect.Effect<void>
-/** Says why a line cannot be obeyed; piped lines end there, since those that follow rely on it. */
-type Refuse = (text: string) => Effect.Effect<void, OperatorError>
-
 /** Waits for Ctrl-C. Keys are read one by one meanwhile, so that Ctrl-C reaches neither npm nor its shell, which would exit. */
 const interrupted = Effect.gen(function* () {
   const terminal = yield* Terminal.Terminal
@@ -86,85 +70,76 @@ const interrupted = Effect.gen(function* () {
   )
 }).pipe(Effect.scoped)
 
-/** The state after one question and its streamed answer, of which what has come is kept when a person ends it. */
-const ask = Effect.fnUntraced(function* (
-  { client, interactive }: Conversation,
-  { messages, model, system }: State,
-  question: string,
-  print: Print
-) {
-  const asked: ReadonlyArray<ChatMessage> = [...messages, { role: "user", content: question }]
-  let answer = emptyAnswer
-  const answered = Effect.gen(function* () {
-    const { body, headers } = yield* client.chat.completions({
-      model,
-      messages: system === undefined ? asked : [{ role: "system", content: system }, ...asked],
-      stream: true,
-      stream_options: { include_usage: true }
-    })
-    yield* Stream.runForEach(body, (chunk) => {
-      answer = addChunk(answer, chunk)
-      return print(printable(textOf(chunk)))
-    })
-    yield* print(`\n${footer(answer, headers)}\n`)
-  })
-  const stopped = Effect.andThen(
-    interrupted,
-    Effect.suspend(() => print(`\n${dim("Stopped.")}\n`))
-  )
-  yield* interactive ? Effect.raceFirst(answered, stopped) : answered
-  const kept = answer.text === "" ? messages : [...asked, { role: "assistant" as const, content: answer.text }]
-  return { model, system, messages: kept }
-})
-
-/** The state after a command; undefined ends the chat. */
-const runCommand = Effect.fnUntraced(function* (
-  { client }: Conversation,
-  state: State,
-  { argument, name }: { readonly name: CommandName; readonly argument: string },
-  reply: Print,
-  refuse: Refuse
-) {
-  switch (name) {
-    case "exit":
-      return undefined
-    case "clear":
-      yield* reply("The conversation is forgotten.")
-      return { ...state, messages: [] }
-    case "system":
-      yield* reply(argument === "" ? "There is no system message now." : "The system message is set.")
-      return { ...state, system: argument === "" ? undefined : argument }
-    case "model": {
-      const { body } = yield* client.models.list()
-      const available = body.data.map(({ id }) => id)
-      const refusal = refuseModel(argument, available)
-      if (refusal === undefined && isModelName(argument)) {
-        yield* reply(`${argument} answers from now on.`)
-        return { ...state, model: argument }
-      }
-      yield* argument === ""
-        ? reply(`${state.model} answers. The key may use:\n  ${available.join("\n  ")}`)
-        : refuse(refusal ?? `${argument} has no level`)
-      return state
-    }
-    case "help":
-      yield* reply(helpText)
-      return state
-  }
-})
-
 /**
  * Asks line by line until the input ends or, at a terminal, a line is empty. A person goes on after a failure, without the turn
  * that failed; piped lines end there.
  */
-export const converse = Effect.fnUntraced(function* (conversation: Conversation) {
-  const { interactive, model, notice, url } = conversation
+export const converse = Effect.fnUntraced(function* ({ client, interactive, notice, url, ...given }: Conversation) {
   const terminal = yield* Terminal.Terminal
-  const print: Print = (text) => Effect.orDie(terminal.display(text))
-  const reply: Print = (text) => print(`${dim(printable(text))}\n`)
-  const refuse: Refuse = interactive ? reply : fail
+  const print = (text: string) => Effect.orDie(terminal.display(text))
+  const reply = (text: string) => print(`${dim(printable(text))}\n`)
+  /** Says why a line cannot be obeyed; piped lines end there, since those that follow rely on it. */
+  const refuse: (text: string) => Effect.Effect<void, OperatorError> = interactive ? reply : fail
+  const explain = (error: unknown): Effect.Effect<void, OperatorError> => {
+    if (error instanceof OperatorError) return Effect.fail(error)
+    const message = explainFailure(error, url)
+    return interactive ? print(`\n${bold("Error:")} ${message}\n`) : fail(message)
+  }
+  // What the next question is sent with.
+  let { model } = given
+  let system: string | undefined
+  let messages: ReadonlyArray<ChatMessage> = []
+
+  /** One question and its streamed answer, of which what has come is kept when a person ends it. */
+  const ask = Effect.fnUntraced(function* (question: string) {
+    const asked: ReadonlyArray<ChatMessage> = [...messages, { role: "user", content: question }]
+    const answer = chatAccumulator()
+    const answered = Effect.gen(function* () {
+      const { body, headers } = yield* client.chat.completions({
+        model,
+        messages: system === undefined ? asked : [{ role: "system", content: system }, ...asked],
+        stream: true,
+        stream_options: { include_usage: true }
+      })
+      yield* Stream.runForEach(body, (chunk) => {
+        answer.add(chunk)
+        return print(printable(answer.textOf(chunk)))
+      })
+      yield* print(`\n${footer(answer.final(), headers)}\n`)
+    })
+    const stopped = Effect.andThen(interrupted, print(`\n${dim("Stopped.")}\n`))
+    yield* interactive ? Effect.raceFirst(answered, stopped) : answered
+    const content = answer.final()?.choices[0]?.message.content
+    if (content) messages = [...asked, { role: "assistant", content }]
+  }, Effect.catch(explain))
+
+  const obey = Effect.fnUntraced(function* (name: CommandName, argument: string) {
+    switch (name) {
+      case "clear":
+        messages = []
+        return yield* reply("The conversation is forgotten.")
+      case "system":
+        system = argument === "" ? undefined : argument
+        return yield* reply(argument === "" ? "There is no system message now." : "The system message is set.")
+      case "model": {
+        const { body } = yield* client.models.list()
+        const available = body.data.map(({ id }) => id)
+        if (argument === "") {
+          return yield* reply(`${model} answers. The key may use:\n  ${available.join("\n  ")}`)
+        }
+        const refusal = refuseModel(argument, available)
+        if (refusal !== undefined || !isModelName(argument)) {
+          return yield* refuse(refusal ?? `${argument} has no level`)
+        }
+        model = argument
+        return yield* reply(`${argument} answers from now on.`)
+      }
+      case "help":
+        return yield* reply(helpText)
+    }
+  }, Effect.catch(explain))
+
   if (interactive) yield* print(greeting(model, url, notice))
-  let state: State = { model, system: undefined, messages: [] }
   while (true) {
     if (interactive) yield* print("\n> ")
     const typed = yield* Effect.option(terminal.readLine)
@@ -174,26 +149,13 @@ export const converse = Effect.fnUntraced(function* (conversation: Conversation)
       if (interactive) return
       continue
     }
-    const line = parseLine(text)
-    if (line._tag === "Unknown") {
-      yield* refuse(unknownCommand(line.name))
+    const { argument = "", name } = commandIn(text) ?? {}
+    if (name === "exit") return
+    if (name !== undefined && !isCommand(name)) {
+      yield* refuse(unknownCommand(name))
       continue
     }
-    const now = state
-    const next = yield* Effect.result(
-      Effect.gen(function* () {
-        return line._tag === "Message"
-          ? yield* ask(conversation, now, line.text, print)
-          : yield* runCommand(conversation, now, line, reply, refuse)
-      })
-    )
-    if (Result.isFailure(next)) {
-      if (next.failure instanceof OperatorError) return yield* next.failure
-      const message = explainFailure(next.failure, url)
-      if (!interactive) return yield* fail(message)
-      yield* print(`\n${bold("Error:")} ${message}\n`)
-    } else if (next.success === undefined) return
-    else state = next.success
+    yield* name === undefined ? ask(text) : obey(name, argument)
   }
 })
 

@@ -1,14 +1,6 @@
 /** What `chat` prints, as text: pure, so that it can be read in tests as in a terminal. */
 import { styleText } from "node:util"
-import {
-  ApiError,
-  type CompletionChunk,
-  type GatewayHeaders,
-  type Governance,
-  StreamError,
-  type Usage,
-  usageNotice
-} from "../../EffectClient.ts"
+import { ApiError, type Completion, type GatewayHeaders, StreamError, usageNotice } from "../../EffectClient.ts"
 import { objectOf } from "../../wire/json.ts"
 
 /** What is about an answer. Nothing is coloured off a terminal. */
@@ -21,23 +13,6 @@ export const printable = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
   text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "")
 
-/** An answer so far. */
-export interface Answer {
-  readonly text: string
-  readonly finish: string | undefined
-  readonly usage: Usage | undefined
-  readonly governance: Governance | undefined
-}
-export const emptyAnswer: Answer = { text: "", finish: undefined, usage: undefined, governance: undefined }
-
-export const textOf = (chunk: CompletionChunk): string => chunk.choices[0]?.delta.content ?? ""
-export const addChunk = (answer: Answer, chunk: CompletionChunk): Answer => ({
-  text: answer.text + textOf(chunk),
-  finish: chunk.choices[0]?.finish_reason ?? answer.finish,
-  usage: chunk.usage ?? answer.usage,
-  governance: chunk.x_gateway_governance ?? answer.governance
-})
-
 export const greeting = (model: string, url: string, notice: string = usageNotice): string =>
   `${bold("Usage notice.")} ${printable(notice)}\n${dim(`${model} at ${url}. /help lists the commands; an empty line or Ctrl-D ends the chat.`)}\n`
 
@@ -48,16 +23,17 @@ const finishes: Readonly<Record<string, string>> = {
 }
 
 /** Below an answer: who served it and what it took, then what needs attention. */
-export const footer = ({ finish = "", usage, governance }: Answer, headers: GatewayHeaders): string => {
+export const footer = (answer: Completion | undefined, headers: GatewayHeaders): string => {
+  const { choices: [choice] = [], usage, x_gateway_governance: governance } = answer ?? {}
   const { requestId, servedBy, servedLevel } = headers
   const served = [servedBy, servedLevel].filter((part) => part !== undefined).join(" at ")
   const about = [
     served && `served by ${served}`,
-    usage && `${usage.prompt_tokens} tokens in, ${usage.completion_tokens} out`,
+    usage?.total_tokens && `${usage.prompt_tokens} tokens in, ${usage.completion_tokens} out`,
     requestId && `request ${requestId}`
   ].filter(Boolean)
   const attention = [
-    finishes[finish] ?? [],
+    finishes[choice?.finish_reason ?? ""] ?? [],
     ...(governance?.flags ?? []).map(
       ({ tool_name, destinations }) => `Flagged: the call of ${tool_name} names ${destinations.join(", ")}.`
     )
