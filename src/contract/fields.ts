@@ -77,7 +77,10 @@ export interface Notes<A> {
 
 const isSaid = (value: unknown): boolean => value !== null
 
-/** SDKs send `null` for an absent optional field: no cloud gets it. Typed as it is sent. */
+/**
+ * SDKs send `null` for an absent optional field: no cloud gets it. Typed as it is sent: the type of what it becomes is the same, and
+ * the published types would hold every field twice.
+ */
 export const nullable = <S extends Schema.Top>(
   schema: S,
   description: string,

@@ -17,7 +17,10 @@ const literals = (ast: SchemaAST.AST | undefined): ReadonlyArray<string> => {
 const fieldOf = (ast: SchemaAST.AST, name: string): SchemaAST.AST | undefined =>
   ast._tag === "Objects" ? ast.propertySignatures.find((property) => property.name === name)?.type : undefined
 
-type Member<M extends ReadonlyArray<Schema.Top>> = Schema.Codec<M[number]["Type"], M[number]["Encoded"]>
+type Member<M extends ReadonlyArray<Schema.Codec<unknown, unknown>>> = Schema.Codec<
+  M[number]["Type"],
+  M[number]["Encoded"]
+>
 
 /** Anything that is not one of the names: `not` says it in JSON Schema. */
 const otherThan = (names: ReadonlyArray<string>) => {
@@ -27,21 +30,21 @@ const otherThan = (names: ReadonlyArray<string>) => {
   )
 }
 
-const typesOf = (members: ReadonlyArray<Schema.Top>): ReadonlyArray<string> =>
+const typesOf = (members: ReadonlyArray<Schema.Codec<unknown, unknown>>): ReadonlyArray<string> =>
   members.flatMap((member) => literals(fieldOf(Schema.toEncoded(member).ast, "type")))
 
 /**
  * The members, as the document shows them. The surface refuses what else comes, because it has more to say about it: objects of any
  * other type, and those that are `read` as well.
  */
-export const onlyKinds = <const M extends ReadonlyArray<Schema.Top>>(
+export const onlyKinds = <const M extends ReadonlyArray<Schema.Codec<unknown, unknown>>>(
   members: M,
-  read: ReadonlyArray<Schema.Top> = []
+  read: ReadonlyArray<Schema.Codec<unknown, unknown>> = []
 ): Member<M> => {
   const types = new Set<unknown>(typesOf(members))
   const other = object({ type: Schema.declare((type): type is unknown => !types.has(type)) })
   const all = Schema.Union([...members, ...read, other]).annotate({ message: "must be an object" })
-  const decode = SchemaParser.decodeUnknownEffect(all as unknown as Member<M>)
+  const decode = SchemaParser.decodeUnknownEffect(all as Member<M>)
   return Schema.declareConstructor<M[number]["Type"], M[number]["Encoded"]>()(
     [],
     () => (value, _, options) => decode(value, options),
@@ -53,21 +56,21 @@ export const onlyKinds = <const M extends ReadonlyArray<Schema.Top>>(
  * The members, and every object of another `type`. Typed as its members only: beside an object of any type no other could be
  * distinguished.
  */
-export const kinds = <const M extends ReadonlyArray<Schema.Top>>(members: M): Member<M> => {
+export const kinds = <const M extends ReadonlyArray<Schema.Codec<unknown, unknown>>>(members: M): Member<M> => {
   const other = object({ type: otherThan(typesOf(members)) }).annotate({
     description: "Of another type: passed on as it came."
   })
-  return Schema.Union([...members, other]).annotate({ message: "must be an object" }) as unknown as Member<M>
+  return Schema.Union([...members, other]).annotate({ message: "must be an object" }) as Member<M>
 }
 
 /** A text with known values, which may grow: typed so that an editor offers these. */
 export const oneOf = <const N extends ReadonlyArray<string>>(...names: N) =>
-  Schema.Union([Schema.Literals(names), Schema.String]) as unknown as Schema.Codec<N[number] | (string & {})>
+  Schema.Union([Schema.Literals(names), Schema.String]) as Schema.Codec<N[number] | (string & {})>
 
 /** What an event says, and the fields of its data. */
-type Event<F extends Schema.Struct.Fields> = readonly [description: string, fields: F]
+type Event = readonly [description: string, fields: Readonly<Record<string, Schema.Codec<unknown, unknown>>>]
 
-type Events<E extends Readonly<Record<string, Event<Schema.Struct.Fields>>>> = {
+type Events<E extends Readonly<Record<string, Event>>> = {
   readonly [K in keyof E & string]: {
     readonly event: K
     readonly data: Schema.Struct<E[K][1]>["Type"] & { readonly type: K; readonly [x: string]: unknown }
@@ -75,7 +78,7 @@ type Events<E extends Readonly<Record<string, Event<Schema.Struct.Fields>>>> = {
 }[keyof E & string]
 
 /** The events of a stream, each named like the `type` of its data, which is JSON. Events of other names pass. */
-export const eventKinds = <const E extends Readonly<Record<string, Event<Schema.Struct.Fields>>>>(events: E) => {
+export const eventKinds = <const E extends Readonly<Record<string, Event>>>(events: E) => {
   const known = Object.entries(events).map(([name, [description, fields]]) =>
     Schema.Struct({
       event: Schema.Literal(name),
@@ -86,5 +89,5 @@ export const eventKinds = <const E extends Readonly<Record<string, Event<Schema.
   return Schema.Union([
     ...known,
     Schema.Struct({ event: other, data: Schema.fromJsonString(object({ type: other })) })
-  ]) as unknown as Schema.Codec<Events<E>, { readonly event: string; readonly data: string }>
+  ]) as Schema.Codec<Events<E>, { readonly event: string; readonly data: string }>
 }
