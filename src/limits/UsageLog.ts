@@ -26,7 +26,7 @@ import {
 } from "effect"
 import { type Act, Audit, type AuditEvent, eventOf } from "../audit/Audit.ts"
 import type { OperatorError } from "../wire/OperatorError.ts"
-import { countDiskFailure, writeProblem } from "./files.ts"
+import { countDiskFailure, giveToFolder, writeProblem } from "./files.ts"
 import type { UsageRecord } from "./UsageRecord.ts"
 import {
   anchorOf,
@@ -103,10 +103,13 @@ export const appendAudit = Effect.fnUntraced(function* (
   { format, signingKey }: RecordOptions
 ) {
   if (acts.length === 0) return
+  const fileSystem = yield* FileSystem.FileSystem
   const signer = signingKey === undefined ? undefined : yield* readSigner(signingKey)
   const sink = yield* fileSink(file)
   const chain = makeChain(yield* headIn(file), { format, signer })
+  const isThere = yield* fileSystem.exists(file)
   yield* sink(acts.map((act) => chain.link(eventOf(act))).join("") + chain.seal(true))
+  if (!isThere) yield* giveToFolder(file)
 })
 
 const makeLog = Effect.fnUntraced(function* (log: string, { signingKey, ...options }: UsageLogOptions) {
@@ -203,7 +206,7 @@ export const makeUsageLog = Effect.fnUntraced(function* (
       if (trouble) return Effect.void
       trouble = true
       return Effect.logError(
-        `The usage log ${message}. Records that do not fit the queue go to standard error; they are part of the chain.`
+        `The ${log} log ${message}. Records that do not fit the queue go to standard error; they are part of the chain.`
       )
     })
 
@@ -246,7 +249,7 @@ export const makeUsageLog = Effect.fnUntraced(function* (
     yield* count("log", lines.length)
     if (!trouble) return yield* pause
     trouble = false
-    yield* Effect.logInfo("The usage log is written again.")
+    yield* Effect.logInfo(`The ${log} log is written again.`)
   })
 
   const writer = yield* Queue.takeBetween(queue, 1, 1000).pipe(

@@ -146,6 +146,14 @@ export const writeAtomic = Effect.fnUntraced(function* (path: string, text: stri
   )
 })
 
+/** What root has just made is its folder's owner's, as SQLite does it: a service must be able to write on in it. */
+export const giveToFolder = Effect.fnUntraced(function* (path: string) {
+  if (process.getuid?.() !== 0) return
+  const fs = yield* FileSystem.FileSystem
+  const { gid, uid } = yield* fs.stat(dirname(path))
+  if (Option.isSome(uid) && Option.isSome(gid)) yield* fs.chown(path, uid.value, gid.value)
+})
+
 const lockPatience = "5 seconds"
 
 /**

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { chownSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { hostname, tmpdir, userInfo } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, describe, it } from "@effect/vitest"
@@ -136,6 +136,23 @@ describe("the gateway's audit events", () => {
 })
 
 describe("a command's audit events", () => {
+  it.runIf(process.getuid?.() === 0)(
+    "stand in a file of the service's, also where root's command makes it",
+    async () => {
+      const logs = mkdtempSync(join(folder, "logs-"))
+      chownSync(logs, 65_532, 65_533)
+      const log = join(logs, "audit.jsonl")
+      const keys = join(folder, "of-root.json")
+      const { code, stderr } = await run(["keys", "create", "--name", "x"], {
+        GATEWAY_KEYS_FILE: keys,
+        GATEWAY_AUDIT_LOG: log
+      })
+      assert.strictEqual(code, 0, stderr)
+      const { gid, mode, uid } = statSync(log)
+      assert.deepStrictEqual([uid, gid, mode & 0o777], [65_532, 65_533, 0o600])
+    }
+  )
+
   it("say who changed which key and team, and how", async () => {
     const log = join(folder, "commands.jsonl")
     const environment = { GATEWAY_KEYS_FILE: join(folder, "commanded.json"), GATEWAY_AUDIT_LOG: log, HOME: folder }
