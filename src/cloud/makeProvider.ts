@@ -77,8 +77,9 @@ export const makeProvider = (cloud: Cloud) =>
               )
             },
             hold: (bytes) => (takeMemory(bytes) ? undefined : noRoom),
-            framingError: (failure) => framingError(failure, scrub)
-          })(Stream.mapError(response.stream, clientError))
+            framingError: (failure) => framingError(failure, scrub),
+            clientError
+          })(response.stream)
         )
       )
     }

@@ -4,7 +4,7 @@
  */
 import { Cause, Channel, Effect, Exit, Option, Pull, Scope, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { GatewayError, noRoom } from "../catalog/GatewayError.ts"
+import { GatewayError, internal, noRoom } from "../catalog/GatewayError.ts"
 import { makeAccumulator } from "../governance/accumulate.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import type { Protocol } from "../stream/Frame.ts"
@@ -103,7 +103,11 @@ export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof mak
       ceiling: limits.streamCeiling,
       onEnd: (listener) => (record.caller === undefined ? () => {} : onEnd(record.caller, listener)),
       cutOff: Effect.sync(() => fiber.interruptUnsafe()),
-      lastFrames: (error) => {
+      lastFrames: (cause) => {
+        const error = Option.getOrElse(Cause.findErrorOption(cause), () => {
+          Effect.runForkWith(fiber.context)(Effect.logError("a streamed reply failed", cause))
+          return internal
+        })
         fail(error)
         record.streamEnd = "error"
         const last = protocol.inBand(error, governanceSoFar(calls))

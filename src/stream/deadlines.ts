@@ -44,86 +44,87 @@ type Items<A> = readonly [A, ...Array<A>]
 export const withDeadlines =
   (options: DeadlineOptions) =>
   <A>(self: Stream.Stream<A, GatewayError | Enough>): Stream.Stream<A | typeof keepAlive, GatewayError> =>
-    Stream.unwrap(
-      Effect.gen(function* () {
-        const { cutOff, lastBytesAt, onEnd } = options
-        const ceiling = Duration.toMillis(options.ceiling)
-        const heartbeat = Duration.toMillis(options.heartbeat)
-        const idle = Duration.toMillis(options.idle)
-        const now = () => performance.now()
-        const context = yield* Effect.context<never>()
-        const scope = yield* Effect.scope
-        const call = yield* Scope.fork(scope)
-        const { end, give, offer, take } = makeHandoff<Items<A | typeof keepAlive>, GatewayError | Cause.Done>()
-        const startedAt = now()
-        let emittedAt = startedAt
-        let waitingSince: number | undefined = startedAt
-        const silentSince = () =>
-          waitingSince === undefined ? Number.POSITIVE_INFINITY : Math.max(waitingSince, lastBytesAt())
+    Stream.fromChannel(
+      Channel.fromTransform((_, scope) =>
+        Effect.gen(function* () {
+          const { cutOff, lastBytesAt, onEnd } = options
+          const ceiling = Duration.toMillis(options.ceiling)
+          const heartbeat = Duration.toMillis(options.heartbeat)
+          const idle = Duration.toMillis(options.idle)
+          const now = () => performance.now()
+          const context = yield* Effect.context<never>()
+          const call = yield* Scope.fork(scope)
+          const { end, give, offer, take } = makeHandoff<Items<A | typeof keepAlive>, GatewayError | Cause.Done>()
+          const startedAt = now()
+          let emittedAt = startedAt
+          let waitingSince: number | undefined = startedAt
+          const silentSince = () =>
+            waitingSince === undefined ? Number.POSITIVE_INFINITY : Math.max(waitingSince, lastBytesAt())
 
-        const read = Effect.flatMap(Channel.toPullScoped(Stream.toChannel(self), call), (pull) => {
-          const begin = Effect.suspend(() => {
-            waitingSince = now()
-            return pull
-          })
-          const next = Effect.flatMap(begin, (items) => {
-            waitingSince = undefined
-            emittedAt = now()
-            return give(items)
-          })
-          return Effect.forever(next, { disableYield: true })
-        })
-        const reader = yield* read.pipe(
-          Effect.onExit((exit) => {
-            waitingSince = undefined
-            const cause = Exit.isFailure(exit) ? exit.cause : Cause.fail(Cause.Done())
-            const error = Option.getOrUndefined(Cause.findErrorOption(cause))
-            const done = error !== undefined && Cause.isDone(error)
-            return Effect.map(Scope.close(call, done ? Exit.void : Exit.failCause(cause)), () => {
-              if (Cause.hasInterruptsOnly(cause)) return
-              end(
-                error instanceof Enough ? Exit.fail(Cause.Done()) : Exit.failCause(cause as Cause.Cause<GatewayError>)
-              )
+          const read = Effect.flatMap(Channel.toPullScoped(Stream.toChannel(self), call), (pull) => {
+            const begin = Effect.suspend(() => {
+              waitingSince = now()
+              return pull
             })
-          }),
-          Effect.forkIn(scope, { startImmediately: true })
-        )
-
-        const finish = (error: GatewayError) =>
-          Effect.runForkWith(context)(
-            Fiber.interrupt(reader).pipe(
-              Effect.map(() => end(Exit.fail(error))),
-              Effect.andThen(Effect.sleep(grace)),
-              Effect.andThen(cutOff),
-              Effect.forkIn(scope)
-            )
+            const next = Effect.flatMap(begin, (items) => {
+              waitingSince = undefined
+              emittedAt = now()
+              return give(items)
+            })
+            return Effect.forever(next, { disableYield: true })
+          })
+          const reader = yield* read.pipe(
+            Effect.onExit((exit) => {
+              waitingSince = undefined
+              const cause = Exit.isFailure(exit) ? exit.cause : Cause.fail(Cause.Done())
+              const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+              const done = error !== undefined && Cause.isDone(error)
+              return Effect.map(Scope.close(call, done ? Exit.void : Exit.failCause(cause)), () => {
+                if (Cause.hasInterruptsOnly(cause)) return
+                end(
+                  error instanceof Enough ? Exit.fail(Cause.Done()) : Exit.failCause(cause as Cause.Cause<GatewayError>)
+                )
+              })
+            }),
+            Effect.forkIn(scope, { startImmediately: true })
           )
-        let timer: NodeJS.Timeout | undefined
-        /** Fills silence, until the time is over. */
-        const look = () => {
-          const at = now()
-          if (at - startedAt >= ceiling) return finish(ceilingError)
-          if (at - silentSince() >= idle) return finish(idleError)
-          if (at - emittedAt >= heartbeat) {
-            emittedAt = at
-            offer([keepAlive])
+
+          const finish = (error: GatewayError) =>
+            Effect.runForkWith(context)(
+              Fiber.interrupt(reader).pipe(
+                Effect.map(() => end(Exit.fail(error))),
+                Effect.andThen(Effect.sleep(grace)),
+                Effect.andThen(cutOff),
+                Effect.forkIn(scope)
+              )
+            )
+          let timer: NodeJS.Timeout | undefined
+          /** Fills silence, until the time is over. */
+          const look = () => {
+            const at = now()
+            if (at - startedAt >= ceiling) return finish(ceilingError)
+            if (at - silentSince() >= idle) return finish(idleError)
+            if (at - emittedAt >= heartbeat) {
+              emittedAt = at
+              offer([keepAlive])
+            }
+            const next = Math.min(startedAt + ceiling, silentSince() + idle, emittedAt + heartbeat)
+            timer = setTimeout(look, Math.max(1, next - at))
           }
-          const next = Math.min(startedAt + ceiling, silentSince() + idle, emittedAt + heartbeat)
-          timer = setTimeout(look, Math.max(1, next - at))
-        }
-        yield* Effect.acquireRelease(
-          Effect.sync(() => {
-            look()
-            return onEnd(finish)
-          }),
-          (stop) =>
+          yield* Effect.acquireRelease(
             Effect.sync(() => {
-              clearTimeout(timer)
-              stop()
-            })
-        )
-        return Stream.fromPull(Effect.succeed(take))
-      })
+              look()
+              return onEnd(finish)
+            }),
+            (stop) =>
+              Effect.sync(() => {
+                clearTimeout(timer)
+                stop()
+              })
+          )
+          return take
+        }).pipe(Scope.provide(scope))
+      )
     )
 
 /** Passes values from one fiber to another, each when the one before it has been taken. */

@@ -1,9 +1,9 @@
 /** The bytes of a streamed reply become events, all those of a network chunk in one array. */
-import { Exit } from "effect"
+import { Cause, Exit } from "effect"
 import type { Decoded, Decoder, Event, FramingFailure } from "../wire/Event.ts"
-import { stage } from "./stage.ts"
+import { failed, stage } from "./stage.ts"
 
-export interface DecodeOptions<E> {
+export interface DecodeOptions<E, E2> {
   readonly decoder: Decoder
   /** Called when bytes have come, and with the first event. */
   readonly arrived: () => void
@@ -11,12 +11,14 @@ export interface DecodeOptions<E> {
   /** Takes memory for bytes of an event that is not complete; less than 0 gives it back. Answers why there is none. */
   readonly hold: (bytes: number) => E | undefined
   readonly framingError: (failure: FramingFailure) => E
+  /** What a failure of the connection is. */
+  readonly clientError: (failure: E2) => E
 }
 
 /** Events before a failure are kept. */
-export const decode = <E>(options: DecodeOptions<E>) =>
-  stage<Uint8Array, Event, E>(() => {
-    const { arrived, decoder, first, framingError, hold } = options
+export const decode = <E, E2>(options: DecodeOptions<E, E2>) =>
+  stage<Uint8Array, Event, E, E2>(() => {
+    const { arrived, clientError, decoder, first, framingError, hold } = options
     let begun = false
     let pending = 0
     const step = ({ events, failure }: Decoded) => ({
@@ -46,7 +48,8 @@ export const decode = <E>(options: DecodeOptions<E>) =>
         const refused = pending === before ? undefined : hold(pending - before)
         return { emit: events, end: refused === undefined ? undefined : Exit.fail(refused) }
       },
-      onDone: () => step(decoder.end())
+      onDone: () => step(decoder.end()),
+      onFailure: (cause) => failed(Cause.map(cause, clientError))
     }
   })
 

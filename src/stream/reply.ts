@@ -1,6 +1,6 @@
 /** A streamed reply on its way from the cloud's events to the caller's bytes: the pipe, and its stages in their order. */
-import { Cause, Effect, Exit, identity, Option, Pull, Stream } from "effect"
-import { type GatewayError, internal } from "../catalog/GatewayError.ts"
+import { Cause, Effect, Exit, identity, Pull, Stream } from "effect"
+import type { GatewayError } from "../catalog/GatewayError.ts"
 import { cut, type UpstreamFault } from "../catalog/UpstreamFault.ts"
 import { type Accumulator, type Governance, governanceOf } from "../governance/accumulate.ts"
 import type { Event } from "../wire/Event.ts"
@@ -8,7 +8,7 @@ import { printEvents } from "../wire/sse.ts"
 import { inSlices } from "../wire/turns.ts"
 import { type DeadlineOptions, withDeadlines } from "./deadlines.ts"
 import { Enough, type Frame, type Item, type Protocol } from "./Frame.ts"
-import { type Step, stage } from "./stage.ts"
+import { failed, type Step, stage } from "./stage.ts"
 
 interface TranslateOptions {
   readonly protocol: Protocol
@@ -22,7 +22,7 @@ interface TranslateOptions {
 
 export interface ReplyOptions extends TranslateOptions, DeadlineOptions {
   /** The surface's own in-band error. */
-  readonly lastFrames: (error: GatewayError) => ReadonlyArray<Frame>
+  readonly lastFrames: (cause: Cause.Cause<GatewayError>) => ReadonlyArray<Frame>
   /** What guards of the operator's leave of it; they see flags too, which quote calls. */
   readonly guard?:
     | ((frames: Stream.Stream<Frame, GatewayError | Enough>) => Stream.Stream<Frame, GatewayError | Enough>)
@@ -73,7 +73,8 @@ const translate = (options: TranslateOptions) =>
         const last = protocol.onHalt()
         progress.end ??= cut
         return step(last)
-      }
+      },
+      onFailure: failed
     }
   })
 
@@ -109,26 +110,19 @@ const govern =
     )
 
 /** After its first array a reply never fails: it ends with the surface's own error. */
-const endInBand =
-  (lastFrames: (error: GatewayError) => ReadonlyArray<Frame>) =>
-  (self: Stream.Stream<Item, GatewayError>): Stream.Stream<Item, GatewayError> =>
-    Stream.unwrap(
-      Effect.map(Effect.context(), (context) => {
-        let begun = false
-        const items = Stream.mapArray(self, (array) => {
-          begun = true
-          return array
-        })
-        return Stream.catchCause(items, (cause) => {
-          if (!begun || Cause.hasInterruptsOnly(cause)) return Stream.failCause(cause)
-          const error = Option.getOrUndefined(Cause.findErrorOption(cause))
-          const last = Stream.fromArray(lastFrames(error ?? internal))
-          if (error !== undefined) return last
-          const logged = Effect.provideContext(Effect.logError("a streamed reply failed", cause), context)
-          return Stream.unwrap(Effect.as(logged, last))
-        })
-      })
-    )
+const endInBand = (lastFrames: ReplyOptions["lastFrames"]) =>
+  stage<Item, Item, GatewayError>(() => {
+    let begun = false
+    return {
+      onArray: (emit) => {
+        begun = true
+        return { emit }
+      },
+      onDone: () => ({ emit: [] }),
+      onFailure: (cause) =>
+        !begun || Cause.hasInterruptsOnly(cause) ? failed(cause) : { emit: lastFrames(cause), end: Exit.void }
+    }
+  })
 
 /**
  * One buffer an array, so one write a network chunk. `onWaiting` is called with how many more bytes wait for the caller, or fewer: an

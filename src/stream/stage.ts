@@ -8,11 +8,16 @@ export interface Step<B, E> {
 }
 
 /** The steps of one stream: pure but for their own state. */
-export interface Stage<A, B, E> {
+export interface Stage<A, B, E, E2 = E> {
   readonly onArray: (items: ReadonlyArray<A>) => Step<B, E>
   /** The stream before this stage has ended. */
   readonly onDone: () => Step<B, E>
+  /** The stream before this stage has failed. */
+  readonly onFailure: (cause: Cause.Cause<E2>) => Step<B, E>
 }
+
+/** Emits nothing more, and fails as the stream before did. */
+export const failed = <E>(cause: Cause.Cause<E>): Step<never, E> => ({ emit: [], end: Exit.failCause(cause) })
 
 type Filled<B> = readonly [B, ...Array<B>]
 
@@ -20,26 +25,28 @@ const isFilled = <B>(items: ReadonlyArray<B>): items is Filled<B> => items.lengt
 
 /**
  * An operator on arrays. Unlike `Stream.mapAccumArray`, a step may end or fail the stream and keep what it emits before that, and the
- * end of the stream before differs from its failure.
+ * end of the stream before differs from its failure. What a stage does by steps of its own, an operator more would do at the price of
+ * an effect an array.
  */
 export const stage =
-  <A, B, E>(make: () => Stage<A, B, E>) =>
-  <E2>(self: Stream.Stream<A, E2>): Stream.Stream<B, E | E2> =>
+  <A, B, E, E2 = E>(make: () => Stage<A, B, E, E2>) =>
+  (self: Stream.Stream<A, E2>): Stream.Stream<B, E> =>
     Stream.transformPull(self, (upstream) =>
       Effect.sync(() => {
-        const { onArray, onDone } = make()
+        const { onArray, onDone, onFailure } = make()
         let end: Pull.Pull<never, E> | undefined
         const pass = ({ emit, end: exit }: Step<B, E>) => {
           if (exit !== undefined) end = Exit.isSuccess(exit) ? Cause.done() : Effect.failCause(exit.cause)
           return isFilled(emit) ? Effect.succeed(emit) : end
         }
-        const step: Pull.Pull<Filled<B>, E | E2> = Pull.matchEffect(upstream, {
+        const last = (step: Step<B, E>) => {
+          end = Cause.done()
+          return pass(step) ?? end
+        }
+        const step: Pull.Pull<Filled<B>, E> = Pull.matchEffect(upstream, {
           onSuccess: (items) => pass(onArray(items)) ?? step,
-          onFailure: Effect.failCause,
-          onDone: () => {
-            end = Cause.done()
-            return pass(onDone()) ?? end
-          }
+          onFailure: (cause) => last(onFailure(cause)),
+          onDone: () => last(onDone())
         })
         return Effect.suspend(() => end ?? step)
       })

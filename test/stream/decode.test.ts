@@ -7,7 +7,7 @@ import { encode } from "../../src/stream/reply.ts"
 import { sse } from "../../src/stream/sse.ts"
 import { keepAlive } from "../../src/wire/sse.ts"
 
-type Options = DecodeOptions<string>
+type Options = DecodeOptions<string, string>
 
 /** What comes of these network reads, each with its chunks, and how it ends. */
 const decoded = (reads: ReadonlyArray<ReadonlyArray<string>>, more: Partial<Options> = {}, failure?: string) => {
@@ -17,6 +17,7 @@ const decoded = (reads: ReadonlyArray<ReadonlyArray<string>>, more: Partial<Opti
     first: () => {},
     hold: () => undefined,
     framingError: ({ _tag }) => _tag,
+    clientError: (failure) => failure,
     ...more
   }
   const bytes = Stream.flatMap(Stream.fromIterable(reads), (chunks) =>

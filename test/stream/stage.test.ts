@@ -1,7 +1,7 @@
 /** What a stage of a streamed reply keeps when it ends or fails, and that it does not matter how its items came. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Option, Schema, Stream } from "effect"
-import { type Stage, type Step, stage } from "../../src/stream/stage.ts"
+import { failed, type Stage, type Step, stage } from "../../src/stream/stage.ts"
 
 type Outcome<B> = { readonly items: ReadonlyArray<B>; readonly end: string }
 
@@ -29,7 +29,7 @@ const doubling = (): Stage<number, number, string> => {
       end: items[at] === 0 ? Exit.void : Exit.fail("negative")
     }
   }
-  return { onArray, onDone: () => ({ emit: [1_000] }) }
+  return { onArray, onDone: () => ({ emit: [1_000] }), onFailure: failed }
 }
 
 const doubled = stage(doubling)
@@ -54,6 +54,13 @@ describe("a stage", () => {
     assert.deepStrictEqual(ending({ emit: [] }), { items: [2], end: "done" })
     assert.deepStrictEqual(ending({ emit: [], end: Exit.fail("cut") }), { items: [2], end: "cut" })
     assert.deepStrictEqual(ending({ emit: [7], end: Exit.fail("cut") }), { items: [2, 7], end: "cut" })
+  })
+
+  it("may have last words for a stream that fails, and end well after them", () => {
+    const outcome = (last: Step<number, string>) =>
+      outcomeOf(stage<number, number, string>(() => ({ ...doubling(), onFailure: () => last }))(arrays([[1]], "cut")))
+    assert.deepStrictEqual(outcome({ emit: [7], end: Exit.void }), { items: [2, 7], end: "done" })
+    assert.deepStrictEqual(outcome({ emit: [], end: Exit.fail("other") }), { items: [2], end: "other" })
   })
 
   it("has a state for each stream", () => {

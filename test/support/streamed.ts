@@ -1,6 +1,6 @@
 /** What a caller gets of a cloud's events or bytes, by all the stages that serve it: nothing of it is recorded, and no time is over. */
-import { Duration, Effect, Stream } from "effect"
-import type { GatewayError } from "../../src/catalog/GatewayError.ts"
+import { Cause, Duration, Effect, Option, Stream } from "effect"
+import { type GatewayError, internal } from "../../src/catalog/GatewayError.ts"
 import type { Tokens } from "../../src/catalog/Tokens.ts"
 import { faultError, framingError } from "../../src/cloud/fault.ts"
 import { makeAccumulator } from "../../src/governance/accumulate.ts"
@@ -29,7 +29,11 @@ export const replied = (
 ): Effect.Effect<StreamedReply> =>
   Effect.gen(function* () {
     const calls = more.calls ?? makeAccumulator()
-    const lastFrames = (error: GatewayError) => protocol.inBand(error, governanceSoFar(calls))
+    const lastFrames = (cause: Cause.Cause<GatewayError>) =>
+      protocol.inBand(
+        Option.getOrElse(Cause.findErrorOption(cause), () => internal),
+        governanceSoFar(calls)
+      )
     const bytes = reply(events, {
       protocol,
       calls,
@@ -46,7 +50,7 @@ export const replied = (
       cutOff: Effect.void
     })
     const pieces = yield* Stream.runCollect(
-      Stream.catch(bytes, (error) => Stream.succeed(Buffer.from(printEvents(lastFrames(error)))))
+      Stream.catchCause(bytes, (cause) => Stream.succeed(Buffer.from(printEvents(lastFrames(cause)))))
     )
     const { tokens } = protocol.summary()
     const text = Buffer.concat(pieces).toString("utf8")
@@ -62,12 +66,13 @@ export const streamed = (
 ): StreamedReply => {
   const ends = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b).concat(bytes.length)
   const pieces = ends.map((end, at) => bytes.subarray(ends[at - 1] ?? 0, end))
-  const decoded = decode<GatewayError>({
+  const decoded = decode<GatewayError, GatewayError>({
     decoder: makeDecoder(),
     arrived: nothing,
     first: nothing,
     hold: () => undefined,
-    framingError: (failure) => framingError(failure, unscrubbed)
+    framingError: (failure) => framingError(failure, unscrubbed),
+    clientError: (error) => error
   })
   return Effect.runSync(replied(protocol, decoded(Stream.rechunk(Stream.fromIterable(pieces), 1))))
 }
