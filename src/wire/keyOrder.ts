@@ -3,45 +3,54 @@
  * object that would change is kept with the order in which it was written. Copies are ordinary objects, in JavaScript's order.
  */
 
-const define = (fields: object, key: string, value: unknown): object =>
-  Object.defineProperty(fields, key, { value, enumerable: true, configurable: true, writable: true })
-
 export const put = <Value>(fields: { [key: string]: Value }, key: string, value: Value): void => {
   // An assignment to this name would set the prototype.
-  if (key === "__proto__") define(fields, key, value)
-  else fields[key] = value
+  if (key === "__proto__") {
+    Object.defineProperty(fields, key, { value, enumerable: true, configurable: true, writable: true })
+  } else fields[key] = value
 }
 
 /** Texts that may have such keys. */
 export const hasNumberedKey = (text: string): boolean => /"(?:0|[1-9]\d*)"\s*:/.test(text)
 
+/** The largest of the numbers that come first. */
+const maxIndex = 2 ** 32 - 2
+
+/** The keys of one object as they are read, each once, from the first on that may be a number. */
+export class KeyOrder {
+  readonly keys: Array<string>
+  /** Whether JavaScript has another order. */
+  differs = false
+  private largest = -1
+  private named: boolean
+  constructor(before: Array<string>) {
+    this.keys = before
+    this.named = before.length > 0
+  }
+  add(key: string): void {
+    this.keys.push(key)
+    const index = Number(key)
+    if (!(index >= 0 && index <= maxIndex) || String(index) !== key) this.named = true
+    else if (this.named || index < this.largest) this.differs = true
+    else this.largest = index
+  }
+}
+
+const written = Symbol("keys as they were written")
 let printed = 0
 
-class InOrder {
-  readonly #entries: ReadonlyArray<readonly [string, unknown]>
-  constructor(entries: ReadonlyArray<readonly [string, unknown]>) {
-    this.#entries = entries
-    for (const [key, value] of entries) define(this, key, value)
-  }
-  static entries(value: object): ReadonlyArray<readonly [string, unknown]> {
-    return #entries in value ? value.#entries : Object.entries(value)
-  }
-  /** The engine's printer has no say in the order; it tells that it met such an object. */
-  toJSON(): object {
+/** The engine's printer has no say in the order; it tells that it met such an object. */
+const inOrder = Object.defineProperty({}, "toJSON", {
+  value(this: object): object {
     printed++
     return { ...this }
   }
-}
+})
 
-/** The object, whose keys were written in this order. */
-export const inOrder = (fields: Readonly<Record<string, unknown>>, keys: Iterable<string>): object => {
-  const written = [...new Set(keys)]
-  const kept = Object.keys(fields)
-  if (written.every((key, at) => key === kept[at])) return fields
-  return new InOrder(written.map((key) => [key, fields[key]]))
-}
+export const keepOrder = (fields: object, keys: ReadonlyArray<string>): object =>
+  Object.defineProperty(Object.setPrototypeOf(fields, inOrder), written, { value: keys })
 
-export const entriesInOrder = InOrder.entries
+export const keysInOrder = (value: object): ReadonlyArray<string> => Reflect.get(value, written) ?? Object.keys(value)
 
 /** How many such objects the engine's printer has met so far. */
 export const printedInOrder = (): number => printed

@@ -4,7 +4,7 @@
  * `JSON.parse` is several times faster.
  */
 import { Data, Result } from "effect"
-import { inOrder, put } from "./keyOrder.ts"
+import { KeyOrder, keepOrder, put } from "./keyOrder.ts"
 import type { Slices } from "./turns.ts"
 
 /** Deepest nesting of arrays and objects in a body. */
@@ -247,8 +247,8 @@ function* read(
 
   function* readObject(): Slices<object> {
     const object = {}
-    /** The names in order, where some may be numbers. */
-    let names: Array<string> | undefined
+    /** Where some names may be numbers. */
+    let order: KeyOrder | undefined
     open("")
     while (!reach()) yield
     for (let count = 0; bytes[at] !== closeObject; count++) {
@@ -263,13 +263,13 @@ function* read(
       pass(colon)
       while (!reach()) yield
       const plain = readPlain()
-      if (names === undefined && isDigit(name.charCodeAt(0))) names = Object.keys(object)
-      names?.push(name)
+      if (order === undefined && isDigit(name.charCodeAt(0))) order = new KeyOrder(Object.keys(object))
+      if (order !== undefined && !Object.hasOwn(object, name)) order.add(name)
       put(object, name, plain === undefined ? yield* readNested() : plain)
       while (!reach()) yield
     }
     close()
-    return names === undefined ? object : inOrder(object, names)
+    return order?.differs === true ? keepOrder(object, order.keys) : object
   }
 
   while (!reach()) yield

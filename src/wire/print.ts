@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { isRaw } from "./json.ts"
-import { entriesInOrder, printedInOrder } from "./keyOrder.ts"
+import { keysInOrder, printedInOrder } from "./keyOrder.ts"
 import { inSlices, type Slices, smallBytes } from "./turns.ts"
 
 /** Control and format characters, line separators, lone surrogates: as escapes of JSON. */
@@ -94,7 +94,8 @@ export function* printPieces(value: unknown): Generator<string, void, undefined>
       text += "]"
     } else {
       let before = "{"
-      for (const [name, field] of entriesInOrder(value)) {
+      for (const name of keysInOrder(value)) {
+        const field: unknown = Reflect.get(value, name)
         if (field === undefined) continue
         if (isFull()) yield
         text += `${before}${JSON.stringify(name)}:`
