@@ -23,52 +23,37 @@ import { makeScrub } from "./fault.ts"
 import { makeProvider } from "./makeProvider.ts"
 import { Provider } from "./Provider.ts"
 
-interface AzureOptions {
-  /** The resource (`https://<name>.openai.azure.us`); its domain decides authority and scope. */
-  readonly endpoint: URL
-  /** `AZURE_OPENAI_API_KEY`; it goes before every other credential. */
-  readonly apiKey?: Redacted.Redacted<string> | undefined
-  /** `AZURE_TENANT_ID`. */
-  readonly tenantId?: string | undefined
-  /** `AZURE_CLIENT_ID`; without another credential, that of the user-assigned managed identity. */
-  readonly clientId?: string | undefined
-  /** `AZURE_CLIENT_SECRET`. */
-  readonly clientSecret?: Redacted.Redacted<string> | undefined
-  /** `AZURE_CLIENT_CERTIFICATE_PATH`: a PEM file with the certificate and its unencrypted private key. */
-  readonly clientCertificatePath?: string | undefined
-  /** `AZURE_FEDERATED_TOKEN_FILE`, which a Kubernetes cluster mounts and keeps fresh (workload identity). */
-  readonly federatedTokenFile?: string | undefined
-  /** `AZURE_AUTHORITY_HOST`; default the authority of the endpoint's cloud. */
-  readonly authorityHost?: string | undefined
-  /** Reaches the authority; default the library's own client. */
-  readonly network?: INetworkModule | undefined
-}
+type Credentials = Omit<AzureSettings, "boundary" | "region">
 
 /**
  * The `api-key` header, or `Authorization: Bearer` with a token of Entra ID. The first that is configured counts, in
  * the order of Azure's own default chain: client secret, client certificate, workload identity, managed identity.
  * Files are read again for every token, so that rotated ones are picked up.
  */
-export const azureCredential = (options: AzureOptions): Effect.Effect<Credential, CredentialError, Scope.Scope> => {
-  const { apiKey } = options
-  return apiKey === undefined ? entra(options) : Effect.succeed(fixedHeaders({ "api-key": Redacted.value(apiKey) }))
-}
+export const credentialOf = (
+  settings: Credentials,
+  /** Reaches the authority; the library's own client where it is undefined. */
+  network?: INetworkModule
+): Effect.Effect<Credential, CredentialError, Scope.Scope> =>
+  Option.isSome(settings.apiKey)
+    ? Effect.succeed(fixedHeaders({ "api-key": Redacted.value(settings.apiKey.value) }))
+    : entra(settings, network)
 
-const entra = Effect.fnUntraced(function* (options: AzureOptions) {
-  const { authority, scope } = azureCloud(options)
-  const client = yield* clientCredential(options)
+const entra = Effect.fnUntraced(function* (settings: Credentials, network: INetworkModule | undefined) {
+  const { authority, scope } = azureCloud(settings)
+  const client = yield* clientCredential(settings)
   const failed = credentialError(
     `Entra ID (${client?.name ?? "managed identity"})`,
     "check the identity and the AZURE_ variables of docs/operation.md, or set AZURE_OPENAI_API_KEY"
   )
   const attempt = <A>(promise: () => Promise<A>) => Effect.tryPromise({ try: promise, catch: failed })
   const msal = yield* attempt(() => import("@azure/msal-node"))
-  const system = options.network === undefined ? {} : { networkClient: options.network }
-  const { clientId } = options
+  const system = network === undefined ? {} : { networkClient: network }
+  const { clientId } = settings
 
   const managedIdentity = attempt(() =>
     new msal.ManagedIdentityApplication({
-      ...(clientId === undefined ? {} : { managedIdentityIdParams: { userAssignedClientId: clientId } }),
+      ...(Option.isNone(clientId) ? {} : { managedIdentityIdParams: { userAssignedClientId: clientId.value } }),
       system
     }).acquireToken({ resource: scope, forceRefresh: true })
   )
@@ -103,12 +88,12 @@ const entra = Effect.fnUntraced(function* (options: AzureOptions) {
 })
 
 /** Where the endpoint's cloud issues tokens, and for what. */
-export const azureCloud = ({ endpoint, authorityHost }: AzureOptions): { authority: string; scope: string } => {
-  const government = endpoint.hostname.endsWith(".azure.us")
-  const authority = authorityHost ?? `https://login.microsoftonline.${government ? "us" : "com"}`
+export const azureCloud = ({ endpoint, authorityHost }: Pick<Credentials, "endpoint" | "authorityHost">) => {
+  const domain = new URL(endpoint).hostname.endsWith(".azure.us") ? "us" : "com"
+  const authority = Option.getOrElse(authorityHost, () => `https://login.microsoftonline.${domain}`)
   return {
     authority: authority.replace(/\/+$/, ""),
-    scope: `https://cognitiveservices.azure.${government ? "us" : "com"}/.default`
+    scope: `https://cognitiveservices.azure.${domain}/.default`
   }
 }
 
@@ -120,35 +105,35 @@ interface ClientCredential {
 }
 
 /** How the application proves itself; `undefined` for a managed identity, where the platform does it. */
-const clientCredential = (options: AzureOptions): Effect.Effect<ClientCredential | undefined, CredentialError> => {
-  const proof = clientProof(options)
+const clientCredential = (settings: Credentials): Effect.Effect<ClientCredential | undefined, CredentialError> => {
+  const proof = clientProof(settings)
   if (proof === undefined) return Effect.succeed(undefined)
-  const { tenantId, clientId } = options
-  return tenantId === undefined || clientId === undefined
+  const { tenantId, clientId } = settings
+  return Option.isNone(tenantId) || Option.isNone(clientId)
     ? Effect.fail(
         new CredentialError({ message: `Entra ID (${proof.name}) needs AZURE_TENANT_ID and AZURE_CLIENT_ID` })
       )
-    : Effect.succeed({ ...proof, tenantId, clientId })
+    : Effect.succeed({ ...proof, tenantId: tenantId.value, clientId: clientId.value })
 }
 
 const clientProof = ({
   clientSecret,
   clientCertificatePath,
   federatedTokenFile
-}: AzureOptions): Pick<ClientCredential, "name" | "read"> | undefined => {
-  if (clientSecret !== undefined) {
-    return { name: "client secret", read: Effect.sync(() => ({ clientSecret: Redacted.value(clientSecret) })) }
+}: Credentials): Pick<ClientCredential, "name" | "read"> | undefined => {
+  if (Option.isSome(clientSecret)) {
+    return { name: "client secret", read: Effect.sync(() => ({ clientSecret: Redacted.value(clientSecret.value) })) }
   }
-  if (clientCertificatePath !== undefined) {
+  if (Option.isSome(clientCertificatePath)) {
     return {
       name: "client certificate",
-      read: Effect.flatMap(readRegularText(clientCertificatePath), readCertificate)
+      read: Effect.flatMap(readRegularText(clientCertificatePath.value), readCertificate)
     }
   }
-  if (federatedTokenFile !== undefined) {
+  if (Option.isSome(federatedTokenFile)) {
     return {
       name: "workload identity",
-      read: Effect.map(readRegularText(federatedTokenFile), (text) => ({ clientAssertion: text.trim() }))
+      read: Effect.map(readRegularText(federatedTokenFile.value), (text) => ({ clientAssertion: text.trim() }))
     }
   }
   return undefined
@@ -163,19 +148,6 @@ const readCertificate = (pem: string) =>
       }
     }),
     catch: (cause) => cause
-  })
-
-/** What is configured, or a managed identity. */
-export const credentialOf = (settings: AzureSettings) =>
-  azureCredential({
-    endpoint: new URL(settings.endpoint),
-    apiKey: Option.getOrUndefined(settings.apiKey),
-    tenantId: Option.getOrUndefined(settings.tenantId),
-    clientId: Option.getOrUndefined(settings.clientId),
-    clientSecret: Option.getOrUndefined(settings.clientSecret),
-    clientCertificatePath: Option.getOrUndefined(settings.clientCertificatePath),
-    federatedTokenFile: Option.getOrUndefined(settings.federatedTokenFile),
-    authorityHost: Option.getOrUndefined(settings.authorityHost)
   })
 
 export const azure = Layer.effect(

@@ -27,23 +27,7 @@ import { makeScrub } from "./fault.ts"
 import { makeProvider } from "./makeProvider.ts"
 import { type Body, Provider } from "./Provider.ts"
 
-interface AwsOptions {
-  /** Where credentials themselves come from (the STS of this region, never another partition's). */
-  readonly region: string
-  /** Whether STS and SSO are reached at their FIPS endpoints. */
-  readonly fips: boolean
-  /** A Bedrock API key (`AWS_BEARER_TOKEN_BEDROCK`); it replaces the signature. */
-  readonly bearerToken?: Redacted.Redacted<string> | undefined
-  /** Fixed keys, which go before the default chain. */
-  readonly keys?: AwsKeys | undefined
-}
-
-/** An access key pair, with a session token where it is temporary. */
-interface AwsKeys {
-  readonly accessKeyId: Redacted.Redacted<string>
-  readonly secretAccessKey: Redacted.Redacted<string>
-  readonly sessionToken: Option.Option<Redacted.Redacted<string>>
-}
+type Credentials = Pick<BedrockSettings, "bearerToken" | "fips" | "keys" | "region">
 
 const failed = credentialError(
   "the AWS default chain",
@@ -55,12 +39,13 @@ const failed = credentialError(
  * the vendor's: environment, profile and SSO, web identity, container, instance. It refreshes by the rules of our
  * other credentials (5 minutes early, in the background, one attempt for all), so it needs no cache of ours.
  */
-export const aws = (options: AwsOptions): Effect.Effect<Credential, CredentialError> => {
-  const { bearerToken } = options
-  return bearerToken === undefined ? signature(options) : Effect.succeed(fixedHeaders(bearer(bearerToken)))
-}
+export const credentialOf = (settings: Credentials): Effect.Effect<Credential, CredentialError> =>
+  Option.isSome(settings.bearerToken)
+    ? Effect.succeed(fixedHeaders(bearer(settings.bearerToken.value)))
+    : signature(settings)
 
-const signature = Effect.fnUntraced(function* ({ region, fips, keys }: AwsOptions) {
+/** STS is that of the region, never of another partition; with `fips` it and SSO are reached at their FIPS endpoints. */
+const signature = Effect.fnUntraced(function* ({ region, fips, keys }: Credentials) {
   const [{ defaultProvider }, { SignatureV4 }, { Sha256 }] = yield* attempt(() =>
     Promise.all([
       import("@aws-sdk/credential-provider-node"),
@@ -68,17 +53,16 @@ const signature = Effect.fnUntraced(function* ({ region, fips, keys }: AwsOption
       import("@smithy/core/checksum")
     ])
   )
-  const credentials =
-    keys === undefined
-      ? defaultProvider({
-          parentClientConfig: { region }, // what STS falls back to; SSO keeps the region of its own profile
-          clientConfig: {
-            ...(fips ? { useFipsEndpoint: true } : {}), // else the library's own setting decides
-            // Node's own, which goes by the operator's proxy where there is one; the library's own never does.
-            requestHandler: { httpsAgent: https.globalAgent }
-          }
-        })
-      : fixed(keys)
+  const credentials = Option.isNone(keys)
+    ? defaultProvider({
+        parentClientConfig: { region }, // what STS falls back to; SSO keeps the region of its own profile
+        clientConfig: {
+          ...(fips ? { useFipsEndpoint: true } : {}), // else the library's own setting decides
+          // Node's own, which goes by the operator's proxy where there is one; the library's own never does.
+          requestHandler: { httpsAgent: https.globalAgent }
+        }
+      })
+    : fixed(keys.value)
   const signer = new SignatureV4({
     service: "bedrock",
     region,
@@ -140,11 +124,11 @@ const signature = Effect.fnUntraced(function* ({ region, fips, keys }: AwsOption
     }
   )
 
-  return keys === undefined ? { headers, refresh, source } : { headers }
+  return Option.isNone(keys) ? { headers, refresh, source } : { headers }
 })
 
 /** In the shape of the default chain, which takes options. */
-const fixed = (keys: AwsKeys) => {
+const fixed = (keys: Option.Option.Value<Credentials["keys"]>) => {
   const sessionToken = Option.getOrUndefined(keys.sessionToken)
   const identity = {
     accessKeyId: Redacted.value(keys.accessKeyId),
@@ -202,10 +186,6 @@ const reply = ({ operation }: CallKind, body: JsonObject): JsonObject | undefine
   if (operation !== "count") return body
   return typeof body.inputTokens === "number" ? { input_tokens: body.inputTokens } : undefined
 }
-
-/** What is configured, or the AWS default chain. */
-export const credentialOf = ({ bearerToken, fips, keys, region }: BedrockSettings) =>
-  aws({ region, fips, bearerToken: Option.getOrUndefined(bearerToken), keys: Option.getOrUndefined(keys) })
 
 export const bedrock = Layer.effect(
   Provider,

@@ -21,30 +21,25 @@ import { makeScrub } from "./fault.ts"
 import { makeProvider } from "./makeProvider.ts"
 import { type Body, Provider } from "./Provider.ts"
 
-interface GoogleOptions {
-  /** `VERTEX_PROJECT`. Passed to the library so that it does not look for one itself, which would start `gcloud`. */
-  readonly project: string
-  /** A token to use as it is (`VERTEX_ACCESS_TOKEN`); without one, Application Default Credentials. */
-  readonly accessToken?: Redacted.Redacted<string> | undefined
-}
-
 const failed = credentialError(
   "Google Application Default Credentials",
   "attach a service account, set GOOGLE_APPLICATION_CREDENTIALS or VERTEX_ACCESS_TOKEN, or run gcloud auth application-default login"
 )
 
 /**
- * `Authorization: Bearer`, and `x-goog-user-project` where the credentials name a quota project. Application Default
- * Credentials are google-auth-library's: a file (service account, workload identity federation, user) or the metadata
- * server. They are looked for on first use, so that a gateway starts while Google is unreachable.
+ * `Authorization: Bearer` with the token that is configured, or by Application Default Credentials, and `x-goog-user-project` where
+ * those name a quota project. They are google-auth-library's: a file (service account, workload identity federation, user) or the
+ * metadata server. They are looked for on first use, so that a gateway starts while Google is unreachable.
  */
-export const google = (options: GoogleOptions): Effect.Effect<Credential, CredentialError, Scope.Scope> =>
-  options.accessToken === undefined
-    ? applicationDefault(options.project)
-    : Effect.succeed(fixedHeaders(bearer(options.accessToken)))
+export const credentialOf = ({
+  accessToken,
+  project
+}: Pick<VertexSettings, "accessToken" | "project">): Effect.Effect<Credential, CredentialError, Scope.Scope> =>
+  Option.isSome(accessToken) ? Effect.succeed(fixedHeaders(bearer(accessToken.value))) : applicationDefault(project)
 
 const attempt = <A>(promise: () => Promise<A>) => Effect.tryPromise({ try: promise, catch: failed })
 
+/** The project is passed to the library so that it does not look for one itself, which would start `gcloud`. */
 const applicationDefault = Effect.fnUntraced(function* (projectId: string) {
   const { GoogleAuth } = yield* attempt(() => import("google-auth-library"))
   let quotaProject: string | undefined
@@ -106,10 +101,6 @@ const message = ({ operation, route, stream }: CallKind, given: Body): Message =
     }
   }
 }
-
-/** What is configured, or Application Default Credentials. */
-export const credentialOf = ({ accessToken, project }: VertexSettings) =>
-  google({ project, accessToken: Option.getOrUndefined(accessToken) })
 
 export const vertex = Layer.effect(
   Provider,

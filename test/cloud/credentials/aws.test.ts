@@ -3,10 +3,11 @@ import { Sha256 } from "@smithy/core/checksum"
 import { SignatureV4 } from "@smithy/signature-v4"
 import { Effect, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import { aws } from "../../../src/cloud/bedrock.ts"
+import { credentialOf } from "../../../src/cloud/bedrock.ts"
 import { environment, renew, together, tokenServer } from "./tokenServer.ts"
 
 const region = "us-gov-west-1"
+const settings = { region, fips: true, bearerToken: Option.none(), keys: Option.none() }
 const host = `https://bedrock-runtime.${region}.amazonaws.com`
 
 /** Nothing of the machine's own AWS set-up. */
@@ -68,7 +69,7 @@ describe("aws", () => {
       Effect.gen(function* () {
         yield* fixed
         yield* TestClock.setTime(Date.UTC(2026, 0, 2, 3, 4, 5))
-        const { headers: sign } = yield* aws({ region: "us-east-1", fips: true })
+        const { headers: sign } = yield* credentialOf({ ...settings, region: "us-east-1" })
         const expected = {
           "x-amz-date": "20260102T030405Z",
           "x-amz-security-token": "TOK",
@@ -87,12 +88,12 @@ describe("aws", () => {
         secretAccessKey: Redacted.make("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"),
         sessionToken: Option.some(Redacted.make("TOK"))
       }
-      const given = yield* aws({ region, fips: true, keys })
-      const found = yield* aws({ region, fips: true })
+      const given = yield* credentialOf({ ...settings, keys: Option.some(keys) })
+      const found = yield* credentialOf(settings)
       const signed = yield* given.headers(request(`${host}/model/m/invoke`))
       assert.deepStrictEqual(signed, yield* found.headers(request(`${host}/model/m/invoke`)))
       assert.isUndefined(given.refresh)
-      const lasting = yield* aws({ region, fips: true, keys: { ...keys, sessionToken: Option.none() } })
+      const lasting = yield* credentialOf({ ...settings, keys: Option.some({ ...keys, sessionToken: Option.none() }) })
       assert.notProperty(yield* lasting.headers(request(`${host}/model/m/invoke`)), "x-amz-security-token")
     })
   )
@@ -101,7 +102,7 @@ describe("aws", () => {
     Effect.gen(function* () {
       yield* fixed
       yield* TestClock.setTime(Date.UTC(2026, 0, 2, 3, 4, 5))
-      const { headers: sign } = yield* aws({ region, fips: false })
+      const { headers: sign } = yield* credentialOf({ ...settings, fips: false })
       const headers = { "content-type": "application/json", accept: "*/*" }
       const signed = yield* sign(request("http://127.0.0.1:8123/model/m/invoke?b=2&a=1", headers))
       assert.notProperty(signed, "host")
@@ -137,7 +138,10 @@ describe("aws", () => {
 
   it.live("sends a bearer key instead of a signature", () =>
     Effect.gen(function* () {
-      const { headers: sign, refresh } = yield* aws({ region, fips: true, bearerToken: Redacted.make("key") })
+      const { headers: sign, refresh } = yield* credentialOf({
+        ...settings,
+        bearerToken: Option.some(Redacted.make("key"))
+      })
       const headers = yield* sign(request(`${host}/model/m/invoke`, { accept: "*/*" }))
       assert.deepStrictEqual(headers, { accept: "*/*", authorization: "Bearer key" })
       assert.isUndefined(refresh)
@@ -148,7 +152,7 @@ describe("aws", () => {
     Effect.gen(function* () {
       const server = yield* tokenServer((_, n) => role(n))
       yield* container(server.url)
-      const { headers: sign, refresh } = yield* aws({ region, fips: true })
+      const { headers: sign, refresh } = yield* credentialOf(settings)
       const one = sign(request(`${host}/model/m/invoke`))
       const all = yield* together(one, 100)
       assert.isTrue(all.every((headers) => headers["x-amz-security-token"] === "session-1"))
@@ -170,7 +174,7 @@ describe("aws", () => {
     Effect.gen(function* () {
       const server = yield* tokenServer((_, n) => (n === 1 ? role(n, 200_000) : { status: 400, json: {} }))
       yield* container(server.url)
-      const { headers: sign } = yield* aws({ region, fips: true })
+      const { headers: sign } = yield* credentialOf(settings)
       const one = sign(request(`${host}/model/m/invoke`))
       yield* one
       assert.strictEqual((yield* one)["x-amz-security-token"], "session-1")
@@ -183,7 +187,7 @@ describe("aws", () => {
   it.live("says that the chain found nothing, without quoting the library", () =>
     Effect.gen(function* () {
       yield* environment({ ...nothing, AWS_WEB_IDENTITY_TOKEN_FILE: "/nonexistent/secret", AWS_ROLE_ARN: "secret" })
-      const { headers: sign } = yield* aws({ region, fips: true })
+      const { headers: sign } = yield* credentialOf(settings)
       const error = yield* Effect.flip(sign(request(`${host}/model/m/invoke`)))
       assert.match(error.message, /^no credentials from the AWS default chain \(/)
       assert.notInclude(JSON.stringify(error) + String(error.stack) + String(error.cause), "secret")

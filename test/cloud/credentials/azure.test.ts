@@ -4,13 +4,23 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { INetworkModule, NetworkRequestOptions, NetworkResponse } from "@azure/msal-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
-import { azureCloud, azureCredential } from "../../../src/cloud/azure.ts"
+import { Effect, Option, Redacted } from "effect"
+import { azureCloud, credentialOf } from "../../../src/cloud/azure.ts"
 import { environment, plain, renew, together, tokenServer } from "./tokenServer.ts"
 
-const government = new URL("https://name.openai.azure.us")
-const application = { endpoint: government, tenantId: "8d1b5a30-0000-4000-8000-000000000001", clientId: "client" }
-const tokenEndpoint = `https://login.microsoftonline.us/${application.tenantId}/oauth2/v2.0/token`
+const government = {
+  endpoint: "https://name.openai.azure.us",
+  apiKey: Option.none(),
+  tenantId: Option.none(),
+  clientId: Option.none(),
+  clientSecret: Option.none(),
+  clientCertificatePath: Option.none(),
+  federatedTokenFile: Option.none(),
+  authorityHost: Option.none()
+}
+const tenant = "8d1b5a30-0000-4000-8000-000000000001"
+const application = { ...government, tenantId: Option.some(tenant), clientId: Option.some("client") }
+const tokenEndpoint = `https://login.microsoftonline.us/${tenant}/oauth2/v2.0/token`
 
 /** A certificate whose key nobody has: only its thumbprint matters. */
 const certificate = `-----BEGIN CERTIFICATE-----
@@ -56,7 +66,7 @@ describe("azureCloud", () => {
     ["https://a.openai.azure.us", "https://login.example/", ["https://login.example", "us"]]
   ] as const) {
     it(`${endpoint} ${authorityHost ?? ""}`, () => {
-      assert.deepStrictEqual(azureCloud({ endpoint: new URL(endpoint), authorityHost }), {
+      assert.deepStrictEqual(azureCloud({ endpoint, authorityHost: Option.fromUndefinedOr(authorityHost) }), {
         authority: expected[0],
         scope: `https://cognitiveservices.azure.${expected[1]}/.default`
       })
@@ -67,10 +77,10 @@ describe("azureCloud", () => {
 describe("azure", () => {
   it.live("sends an API key before anything else", () =>
     Effect.gen(function* () {
-      const credential = yield* azureCredential({
+      const credential = yield* credentialOf({
         ...application,
-        apiKey: Redacted.make("key"),
-        clientSecret: Redacted.make("s")
+        apiKey: Option.some(Redacted.make("key")),
+        clientSecret: Option.some(Redacted.make("s"))
       })
       assert.deepStrictEqual(yield* credential.headers(plain), { "api-key": "key" })
       assert.isUndefined(credential.refresh)
@@ -80,7 +90,10 @@ describe("azure", () => {
   it.live("takes tokens with a client secret, one for all callers, and a new one when refused", () =>
     Effect.gen(function* () {
       const { network, requests } = authority(token)
-      const credential = yield* azureCredential({ ...application, clientSecret: Redacted.make("s3cret"), network })
+      const credential = yield* credentialOf(
+        { ...application, clientSecret: Option.some(Redacted.make("s3cret")) },
+        network
+      )
       const all = yield* together(credential.headers(plain), 100)
       assert.isTrue(all.every((headers) => headers.authorization === "Bearer entra-1"))
       yield* renew(credential, { authorization: "Bearer entra-1" })
@@ -101,7 +114,10 @@ describe("azure", () => {
       const { network, requests } = authority(token)
       const federatedTokenFile = join(yield* folder, "token")
       writeFileSync(federatedTokenFile, "jwt-1\n")
-      const credential = yield* azureCredential({ ...application, federatedTokenFile, network })
+      const credential = yield* credentialOf(
+        { ...application, federatedTokenFile: Option.some(federatedTokenFile) },
+        network
+      )
       const headers = yield* credential.headers(plain)
       writeFileSync(federatedTokenFile, "jwt-2\n")
       yield* renew(credential, headers)
@@ -118,7 +134,10 @@ describe("azure", () => {
       const clientCertificatePath = join(yield* folder, "client.pem")
       const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 })
       writeFileSync(clientCertificatePath, privateKey.export({ type: "pkcs8", format: "pem" }) + certificate)
-      const credential = yield* azureCredential({ ...application, clientCertificatePath, network })
+      const credential = yield* credentialOf(
+        { ...application, clientCertificatePath: Option.some(clientCertificatePath) },
+        network
+      )
       yield* credential.headers(plain)
       const [header = "", payload = "", signature = ""] = requests[0]?.form.get("client_assertion")?.split(".") ?? []
       const { alg, "x5t#S256": thumbprint } = JSON.parse(Buffer.from(header, "base64url").toString())
@@ -144,7 +163,7 @@ describe("azure", () => {
         }
       }))
       yield* environment({ IDENTITY_ENDPOINT: `${server.url}/msi/token`, IDENTITY_HEADER: "header" })
-      const credential = yield* azureCredential({ endpoint: government, clientId: "user-assigned" })
+      const credential = yield* credentialOf({ ...government, clientId: Option.some("user-assigned") })
       const all = yield* together(credential.headers(plain), 100)
       assert.isTrue(all.every((headers) => headers.authorization === "Bearer identity-1"))
       yield* renew(credential, { authorization: "Bearer identity-1" })
@@ -163,19 +182,27 @@ describe("azure", () => {
         status: 401,
         body: { error: "invalid_client", error_description: "AADSTS7000215: s3cret", correlation_id: "c" }
       }))
-      const credential = yield* azureCredential({ ...application, clientSecret: Redacted.make("s3cret"), network })
+      const credential = yield* credentialOf(
+        { ...application, clientSecret: Option.some(Redacted.make("s3cret")) },
+        network
+      )
       const error = yield* Effect.flip(credential.headers(plain))
       assert.match(error.message, /^no credentials from Entra ID \(client secret\) \(.*invalid_client/)
       assert.isTrue(error.refused)
       assert.notInclude(JSON.stringify(error) + String(error.stack) + String(error.cause), "s3cret")
-      const gone = yield* azureCredential({ ...application, federatedTokenFile: "/nonexistent/token", network })
+      const gone = yield* credentialOf(
+        { ...application, federatedTokenFile: Option.some("/nonexistent/token") },
+        network
+      )
       assert.match((yield* Effect.flip(gone.headers(plain))).message, /Entra ID \(workload identity\) \(ENOENT\)/)
     })
   )
 
   it.live("needs a tenant and a client beside a secret", () =>
     Effect.gen(function* () {
-      const error = yield* Effect.flip(azureCredential({ endpoint: government, clientSecret: Redacted.make("s3cret") }))
+      const error = yield* Effect.flip(
+        credentialOf({ ...government, clientSecret: Option.some(Redacted.make("s3cret")) })
+      )
       assert.strictEqual(error.message, "Entra ID (client secret) needs AZURE_TENANT_ID and AZURE_CLIENT_ID")
     })
   )

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
-import { google } from "../../../src/cloud/vertex.ts"
+import { Effect, Option, Redacted } from "effect"
+import { credentialOf } from "../../../src/cloud/vertex.ts"
 import { environment, plain, renew, type TokenReply, together, tokenServer } from "./tokenServer.ts"
 
 /** Nothing of the machine's own Google set-up. */
@@ -44,10 +44,12 @@ const useMetadata = (url: string) =>
 
 const token = (n: number) => ({ json: { access_token: `ya29.t${n}`, expires_in: 3600, token_type: "Bearer" } })
 
+const settings = { project: "p", accessToken: Option.none() }
+
 describe("google", () => {
   it.live("sends a fixed token as it is", () =>
     Effect.gen(function* () {
-      const credential = yield* google({ project: "p", accessToken: Redacted.make("fixed") })
+      const credential = yield* credentialOf({ project: "p", accessToken: Option.some(Redacted.make("fixed")) })
       const headers = yield* credential.headers(plain)
       assert.deepStrictEqual(headers, { authorization: "Bearer fixed" })
       assert.isUndefined(credential.refresh)
@@ -58,7 +60,7 @@ describe("google", () => {
     Effect.gen(function* () {
       const server = yield* metadata(token)
       yield* useMetadata(server.url)
-      const credential = yield* google({ project: "p" })
+      const credential = yield* credentialOf(settings)
       const all = yield* together(credential.headers(plain), 100)
       assert.deepStrictEqual(all, Array(100).fill({ authorization: "Bearer ya29.t1" }))
       yield* renew(credential, { authorization: "Bearer ya29.t1" })
@@ -76,7 +78,7 @@ describe("google", () => {
         n === 1 ? { status: 403, json: { error: secret, error_description: secret } } : token(n)
       )
       yield* useMetadata(server.url)
-      const credential = yield* google({ project: "p" })
+      const credential = yield* credentialOf(settings)
       const error = yield* Effect.flip(credential.headers(plain))
       assert.match(error.message, /Application Default Credentials \(.*status 403\)/)
       assert.notInclude(JSON.stringify(error) + String(error) + String(error.stack) + String(error.cause), secret)
@@ -100,7 +102,7 @@ describe("google", () => {
         })
       )
       yield* environment({ ...nothing, GOOGLE_APPLICATION_CREDENTIALS: join(folder, "adc.json") })
-      const credential = yield* google({ project: "p" })
+      const credential = yield* credentialOf(settings)
       const headers = yield* credential.headers(plain)
       assert.deepStrictEqual(headers, { authorization: "Bearer ya29.t1", "x-goog-user-project": "billing" })
       assert.include(server.requests[0]?.body, "subject_token=subject-token")
@@ -120,7 +122,7 @@ describe("google", () => {
         private_key: privateKey.export({ type: "pkcs8", format: "pem" }).slice(0, 200)
       })
       yield* environment({ GOOGLE_APPLICATION_CREDENTIALS: join(folder, "adc.json") })
-      const credential = yield* google({ project: "p" })
+      const credential = yield* credentialOf(settings)
       const error = yield* Effect.flip(credential.headers(plain))
       assert.match(error.message, /^no credentials from Google Application Default Credentials/)
       assert.notInclude(error.message, "PRIVATE")
