@@ -103,10 +103,10 @@ describe("usage", () => {
     [files(["nowhere.jsonl"]), /nowhere\.jsonl does not exist/],
     [files(["."]), /is a directory; name files/],
     [parseBy("key,colour"), /--by: "colour" is none of key, team/],
-    [parseBound("from", "2026-02-30"), /--from: expected a date/],
-    [parseBound("from", "2026-02-30T10:00:00Z"), /--from: expected a date/],
-    [parseBound("to", "yesterday"), /--to: expected a date/],
-    [parseBound("to", "2026-02-03T10:00"), /--to: expected a date/]
+    [parseBound("from")("2026-02-30"), /--from: expected a date/],
+    [parseBound("from")("2026-02-30T10:00:00Z"), /--from: expected a date/],
+    [parseBound("to")("yesterday"), /--to: expected a date/],
+    [parseBound("to")("2026-02-03T10:00"), /--to: expected a date/]
   ] as const)("refuses what it cannot read (%#)", ([effect, expected]) =>
     Effect.gen(function* () {
       const { message } = yield* Effect.flip<unknown, { readonly message: string }, never>(effect)
@@ -119,7 +119,7 @@ describe("usage", () => {
     ["2026-11-21T10:00Z", "2026-11-21T10:00:00.000Z"],
     ["2026-11-21T10:00:00.5+02:00", "2026-11-21T08:00:00.500Z"]
   ] as const)("reads the time %s", ([text, expected]) =>
-    Effect.map(parseBound("from", text), (time) => assert.strictEqual(time, expected))
+    Effect.map(parseBound("from")(text), (time) => assert.strictEqual(time, expected))
   )
 
   it("holds a million records in little memory", { timeout: 120_000 }, async () => {

@@ -1,28 +1,22 @@
 /** `doctor`: what is wrong with this configuration, and how to fix it (docs/operation.md#doctor). */
 import { Console, Effect, Runtime, Schema } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { environment } from "../../Settings.ts"
 import { passed, reportJson, reportText } from "../doctor/Finding.ts"
-import { jsonFlag, print } from "./shared.ts"
+import { jsonFlag, onFlag, print } from "./shared.ts"
 
 /** The report is printed already. */
 class Failed extends Schema.TaggedError<Failed>()("Failed", { message: Schema.String }) {
   override readonly [Runtime.errorReported] = false
 }
 
-const live = Flag.Boolean("live").pipe(
-  Flag.withDescription("ask each deployment for one token, too; it costs that much"),
-  Flag.withDefault(false)
-)
-
-const evidenceFlag = Flag.Boolean("evidence").pipe(
-  Flag.withDescription("print what is in force as JSON, for an assessor; it holds no secret"),
-  Flag.withDefault(false)
-)
-
 export const doctorCommand = Command.make(
   "doctor",
-  { live, json: jsonFlag, evidence: evidenceFlag },
+  {
+    live: onFlag("live", "ask each deployment for one token, too; it costs that much"),
+    json: jsonFlag,
+    evidence: onFlag("evidence", "print what is in force as JSON, for an assessor; it holds no secret")
+  },
   Effect.fnUntraced(function* ({ evidence: wanted, live, json }) {
     if (wanted) {
       const { evidence } = yield* Effect.promise(() => import("../doctor/evidence.ts"))

@@ -15,7 +15,9 @@ export const optionalText = (name: string, description: string) =>
   Flag.String(name).pipe(Flag.withDescription(description), Flag.withDefault(undefined))
 export const optionalCount = (name: string, description: string) =>
   Flag.Int(name).pipe(Flag.withDescription(description), Flag.withDefault(undefined))
-export const jsonFlag = Flag.Boolean("json").pipe(Flag.withDescription("print JSON"), Flag.withDefault(false))
+export const onFlag = (name: string, description: string) =>
+  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
+export const jsonFlag = onFlag("json", "print JSON")
 
 /** What a command has done goes to the audit log, with who did it. */
 const audited = <A, E, R>(gateway: GatewaySettings, command: Effect.Effect<A, E, R>) =>

@@ -1,11 +1,11 @@
 /** `usage`: sums usage records, and checks their chain (docs/operation.md#commands). */
-import { Console, DateTime, Effect, Option } from "effect"
+import { Clock, Console, DateTime, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { readBook } from "../../limits/KeyFile.ts"
 import { raiseIn } from "../../limits/store.ts"
 import { readVerifier } from "../../limits/usageChain.ts"
 import { fail, OperatorError } from "../../wire/OperatorError.ts"
-import { itemsOf, parseTime } from "../keys/keyOptions.ts"
+import { itemsOf, parseGiven, parseTime } from "../keys/keyOptions.ts"
 import { makeChainChecking } from "../usage/chainCheck.ts"
 import { checkFiles, readFiles } from "../usage/readFiles.ts"
 import { damageText, formats, type KeyNames, showSummary, showVerdict } from "../usage/report.ts"
@@ -22,13 +22,11 @@ export const parseBy = (text: string) =>
   )
 
 /** A date (its beginning, UTC) or a time, as `toISOString` writes it. */
-export const parseBound = Effect.fnUntraced(function* (option: string, text: string | undefined) {
-  if (text === undefined) return undefined
-  const time = parseTime(text)
-  return Option.isSome(time)
-    ? DateTime.formatIso(time.value)
-    : yield* fail(`--${option}: expected a date such as 2026-11-01 (UTC), or a time such as 2026-11-01T12:00:00Z`)
-})
+export const parseBound = (option: string) => (text: string) =>
+  Option.match(parseTime(text), {
+    onNone: () => fail(`--${option}: expected a date such as 2026-11-01 (UTC), or a time such as 2026-11-01T12:00:00Z`),
+    onSome: (time) => Effect.succeed(DateTime.formatIso(time))
+  })
 
 /** The files named, else the usage log; all of them are there. */
 const filesOf = Effect.fnUntraced(function* (named: ReadonlyArray<string>) {
@@ -68,13 +66,10 @@ const verify = Command.make(
   },
   Effect.fnUntraced(function* ({ publicKey, ...named }) {
     const { files, once } = yield* filesOf(named.files)
-    const verifier =
-      publicKey === undefined
-        ? undefined
-        : yield* Effect.mapError(
-            readVerifier(publicKey),
-            ({ message }) => new OperatorError({ message: `--public-key: ${message}` })
-          )
+    const verifier = yield* Effect.mapError(
+      parseGiven(publicKey, readVerifier),
+      ({ message }) => new OperatorError({ message: `--public-key: ${message}` })
+    )
     const checking = makeChainChecking((file) => once.has(file), verifier)
     // The log's heads first, so that every record can be compared with them. A pipe is read once.
     const again = files.filter((file) => !once.has(file))
@@ -95,7 +90,7 @@ const restore = Command.make(
   { files },
   Effect.fnUntraced(function* (named) {
     const { gateway } = yield* settings
-    const restoring = makeRestoring(DateTime.toEpochMillis(yield* DateTime.now))
+    const restoring = makeRestoring(yield* Clock.currentTimeMillis)
     const { files } = yield* filesOf(named.files)
     yield* readFiles(files, restoring)
     const { counts, damaged, records } = restoring.result()
@@ -126,8 +121,8 @@ export const usageCommand = Command.make(
   flags,
   Effect.fnUntraced(function* ({ format, ...given }) {
     const by = yield* parseBy(given.by)
-    const from = yield* parseBound("from", given.from)
-    const to = yield* parseBound("to", given.to)
+    const from = yield* parseGiven(given.from, parseBound("from"))
+    const to = yield* parseGiven(given.to, parseBound("to"))
     if (from !== undefined && to !== undefined && from >= to) {
       return yield* fail("--from must be before --to, which is not included")
     }

@@ -17,6 +17,10 @@ export const ok = (message: string): Found => ({ state: "ok", message })
 export const warn = (message: string, fix: string): Found => ({ state: "warn", message, fix })
 export const fail = (message: string, fix: string): Found => ({ state: "fail", message, fix })
 
+/** Says of a failure how it is fixed. */
+export const orFail = (fix: string, explain = (message: string) => message) =>
+  Effect.catch(({ message }: { readonly message: string }) => Effect.succeed(fail(explain(message), fix)))
+
 export const passed = (findings: ReadonlyArray<Finding>): boolean => findings.every(({ state }) => state !== "fail")
 
 /** Never fails: what it cannot find out is a finding, too. */

@@ -9,7 +9,7 @@ import type { Credential } from "../../cloud/credentials.ts"
 import * as vertex from "../../cloud/vertex.ts"
 import { type GatewaySettings, Settings } from "../../Settings.ts"
 import type { CloudSettings } from "../../settings/clouds.ts"
-import { type Check, type Found, fail, makeCheck, ok, warn } from "./Finding.ts"
+import { type Check, type Found, fail, makeCheck, ok, orFail, warn } from "./Finding.ts"
 
 interface Target {
   readonly cloud: Cloud
@@ -80,8 +80,8 @@ const targets = (clouds: CloudSettings): ReadonlyArray<Target> =>
   ].flatMap(Option.toArray)
 
 const credentialFound = ({ credential, obtain }: Target): Effect.Effect<Found> =>
-  Effect.match(obtain, {
-    onSuccess: (source) => {
+  obtain.pipe(
+    Effect.map((source) => {
       if (credential === "VERTEX_ACCESS_TOKEN") {
         const message = `${credential} is set: a token that is not renewed, and ends within the hour`
         return warn(message, "Unset it, and use Application Default Credentials.")
@@ -90,9 +90,9 @@ const credentialFound = ({ credential, obtain }: Target): Effect.Effect<Found> =
       return /^[A-Z_]+$/.test(credential)
         ? ok(`${credential} is set (--live shows whether it is accepted)`)
         : ok(`got by ${credential}${source === undefined ? "" : ` (${source})`}`)
-    },
-    onFailure: ({ message }) => fail(message, "Give this process an identity: docs/operation.md#running says which.")
-  })
+    }),
+    orFail("Give this process an identity: docs/operation.md#running says which.")
+  )
 
 /** The `Date` of any answer to `HEAD /`, by the connections of the calls, proxy included. */
 const dateOf = (origin: string) =>
@@ -113,8 +113,8 @@ const clockWarns = 30
 
 const clockFound = ({ origin }: Target): Effect.Effect<Found, never, Dispatcher> => {
   const { host } = new URL(origin)
-  return Effect.match(dateOf(origin), {
-    onSuccess: (date) => {
+  return dateOf(origin).pipe(
+    Effect.map((date) => {
       if (Number.isNaN(date)) return ok(`${host} answers, without the time`)
       // The header has whole seconds.
       const off = Math.round((Date.now() - date) / 1000)
@@ -122,13 +122,12 @@ const clockFound = ({ origin }: Target): Effect.Effect<Found, never, Dispatcher>
       if (Math.abs(off) <= clockWarns) return ok(message)
       const fix = "Set the clock of this machine (chrony, systemd-timesyncd): signatures and tokens depend on it."
       return Math.abs(off) >= clockFails ? fail(message, fix) : warn(message, fix)
-    },
-    onFailure: ({ message }) =>
-      fail(
-        `${host} cannot be reached: ${message}`,
-        "Check DNS, firewall, private endpoint, GATEWAY_HTTPS_PROXY and NODE_EXTRA_CA_CERTS."
-      )
-  })
+    }),
+    orFail(
+      "Check DNS, firewall, private endpoint, GATEWAY_HTTPS_PROXY and NODE_EXTRA_CA_CERTS.",
+      (message) => `${host} cannot be reached: ${message}`
+    )
+  )
 }
 
 /** For each active cloud one check of its credentials and one of its clock. Token services may take their time. */

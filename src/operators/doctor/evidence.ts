@@ -5,7 +5,7 @@
 import { hash, X509Certificate } from "node:crypto"
 import { DateTime, Effect, Option, Result } from "effect"
 import type { Catalog } from "../../catalog/Catalog.ts"
-import { catalogSource, loadCatalog } from "../../catalog/CatalogStore.ts"
+import { catalogSource } from "../../catalog/CatalogStore.ts"
 import type { Cloud } from "../../catalog/clouds.ts"
 import { formatBoundary } from "../../catalog/Level.ts"
 import partition from "../../catalog/partition.json" with { type: "json" }
@@ -18,12 +18,12 @@ import { isOver, type Key, readBook } from "../../limits/KeyFile.ts"
 import { readSigner } from "../../limits/usageChain.ts"
 import { readRegular } from "../../regularFile.ts"
 import { type Environment, type GatewaySettings, load, settingsDigest } from "../../Settings.ts"
-import { addressesOf, type CloudSettings, declarationsOf, servesSandbox, sitesOf } from "../../settings/clouds.ts"
+import { addressesOf, type CloudSettings, declarationsOf, sitesOf } from "../../settings/clouds.ts"
 import { tlsPolicy } from "../../tlsPolicy.ts"
 import { settingNames } from "../../unknownSettings.ts"
 import { makeChainChecking } from "../usage/chainCheck.ts"
 import { checkFiles, readFiles } from "../usage/readFiles.ts"
-import { examine, simulated } from "./examine.ts"
+import { examine, setupOf } from "./examine.ts"
 
 const day = 86_400_000
 
@@ -172,9 +172,7 @@ export const evidence = Effect.fnUntraced(function* (environment: Environment) {
   const now = yield* DateTime.now
   const at = DateTime.formatIso(now)
   const millis = DateTime.toEpochMillis(now)
-  const catalog = yield* Effect.result(loadCatalog(gateway))
-  const sandbox = servesSandbox(gateway, configured)
-  const clouds = sandbox ? yield* simulated(Result.getOrUndefined(catalog)) : configured
+  const { catalog, clouds, sandbox } = yield* setupOf(gateway, configured)
   return {
     at,
     versions: { gateway: version, node: process.version, platform: `${process.platform}-${process.arch}` },

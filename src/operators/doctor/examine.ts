@@ -3,8 +3,8 @@ import { Config, Context, Effect, Layer, Option, Result } from "effect"
 import type { Catalog } from "../../catalog/Catalog.ts"
 import { loadCatalog } from "../../catalog/CatalogStore.ts"
 import { applyProxyRule } from "../../proxy.ts"
-import { type Environment, load } from "../../Settings.ts"
-import { servesSandbox } from "../../settings/clouds.ts"
+import { type Environment, type GatewaySettings, load } from "../../Settings.ts"
+import { type CloudSettings, servesSandbox } from "../../settings/clouds.ts"
 import { applyTlsPolicy } from "../../tlsPolicy.ts"
 import { explainSetting } from "../cli/explainSetting.ts"
 import { cloudChecks } from "./clouds.ts"
@@ -15,12 +15,19 @@ import { collectorCheck, filesLimitCheck, fipsCheck, portsCheck, redisCheck } fr
 import { catalogCheck, cloudsCheck, settingsCheck } from "./settings.ts"
 
 /** The sandbox's clouds, as `serve` would start them; they stop with the scope. */
-export const simulated = Effect.fnUntraced(function* (catalog: Catalog | undefined) {
+const simulated = Effect.fnUntraced(function* (catalog: Catalog | undefined) {
   const { Sandbox } = yield* Effect.promise(() => import("../../sandbox/Sandbox.ts"))
   const options = { pace: 0, ...(catalog === undefined ? {} : { catalog: () => catalog }) }
   const { environment } = Context.get(yield* Layer.build(Sandbox.layer(options)), Sandbox)
   const { clouds } = yield* Effect.orDie(load(environment))
   return { ...clouds, simulated: true }
+})
+
+/** The catalog, and the clouds that would be called. */
+export const setupOf = Effect.fnUntraced(function* (gateway: GatewaySettings, configured: CloudSettings) {
+  const catalog = yield* Effect.result(loadCatalog(gateway))
+  const sandbox = servesSandbox(gateway, configured)
+  return { catalog, sandbox, clouds: sandbox ? yield* simulated(Result.getOrUndefined(catalog)) : configured }
 })
 
 /** What is found in this environment; settings that cannot be read end it early. `live`: whether deployments and guards are called, too. */
@@ -34,9 +41,7 @@ export const examine = Effect.fnUntraced(function* (environment: Environment, li
   const { gateway, clouds: configured } = loaded.success
   applyProxyRule(gateway)
   applyTlsPolicy()
-  const catalog = yield* Effect.result(loadCatalog(gateway))
-  const sandbox = servesSandbox(gateway, configured)
-  const clouds = sandbox ? yield* simulated(Result.getOrUndefined(catalog)) : configured
+  const { catalog, clouds, sandbox } = yield* setupOf(gateway, configured)
   return yield* runChecks([
     settingsCheck(environment, undefined),
     cloudsCheck(gateway, configured),

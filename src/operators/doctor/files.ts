@@ -6,7 +6,7 @@ import { X509Certificate } from "node:crypto"
 import { constants } from "node:fs"
 import { access, open, rm, stat, statfs, writeFile } from "node:fs/promises"
 import { dirname, join, resolve } from "node:path"
-import { DateTime, Effect, Option, Result } from "effect"
+import { Clock, Effect, Option, Result } from "effect"
 import { levels } from "../../catalog/Level.ts"
 import { type GuardRead, type GuardSettings, levelsOf, readGuards } from "../../guards/GuardsFile.ts"
 import { readIdentity } from "../../identity/IdentityFile.ts"
@@ -20,7 +20,7 @@ import type { GatewaySettings } from "../../Settings.ts"
 import { isLoopback } from "../../settings/fields.ts"
 import { readNotice } from "../../settings/notice.ts"
 import { plural } from "../../wire/plural.ts"
-import { type Check, type Found, fail, makeCheck, ok, warn } from "./Finding.ts"
+import { type Check, type Found, fail, makeCheck, ok, orFail, warn } from "./Finding.ts"
 
 const attempt = <A>(promise: () => Promise<A>) =>
   Effect.tryPromise({ try: promise, catch: (cause) => ({ message: writeProblem(cause) }) })
@@ -51,7 +51,7 @@ export const keysCheck = ({ keysFile }: GatewaySettings, sandbox: boolean): Chec
           : warn(`${keysFile} does not exist: no caller has a key`, create)
       }
       const { keys } = yield* parseBook(keysFile, text)
-      const now = DateTime.toEpochMillis(yield* DateTime.now)
+      const now = yield* Clock.currentTimeMillis
       const { length } = keys.filter((key) => !isOver(key, now))
       return [
         length === 0
@@ -88,13 +88,9 @@ const plainFound = (settings: GatewaySettings) =>
         ? ok(`off: only this machine reaches ${settings.host}`)
         : ok("off: GATEWAY_PLAIN_HTTP is set, so a proxy in front of the gateway ends TLS")
     ),
-    Effect.catch(({ message }) =>
-      Effect.succeed(
-        fail(
-          `${message}; the start fails`,
-          "Set GATEWAY_TLS_CERT and GATEWAY_TLS_KEY; docs/fips.md#tls has the versions."
-        )
-      )
+    orFail(
+      "Set GATEWAY_TLS_CERT and GATEWAY_TLS_KEY; docs/fips.md#tls has the versions.",
+      (message) => `${message}; the start fails`
     )
   )
 
@@ -105,7 +101,7 @@ export const tlsCheck = (settings: GatewaySettings): Check =>
       const files = yield* checkTlsFiles(settings)
       if (files === undefined) return yield* plainFound(settings)
       const { bytes } = yield* readRegular(files.cert)
-      const now = DateTime.toEpochMillis(yield* DateTime.now)
+      const now = yield* Clock.currentTimeMillis
       return [certificateFound(files.cert, bytes, now), ...(yield* modeFound(files.key, warn))]
     })
   )
@@ -217,7 +213,7 @@ const clientFound = (file: string, { certificate, client, key }: GuardRead) =>
   Effect.gen(function* () {
     if (certificate === undefined || client === undefined || key === undefined) return []
     const path = (name: string) => resolve(dirname(file), name)
-    const now = DateTime.toEpochMillis(yield* DateTime.now)
+    const now = yield* Clock.currentTimeMillis
     const found = certificateFound(path(certificate), Buffer.from(client.cert), now)
     return [found, ...(yield* modeFound(path(key), warn))]
   })

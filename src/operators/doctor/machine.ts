@@ -5,7 +5,7 @@ import { Effect, Option, Redacted } from "effect"
 import { cryptoFacts, describeCrypto } from "../../fips.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
 import { exportedSignals, exporterVariable } from "../../Telemetry.ts"
-import { type Check, type Found, fail, makeCheck, ok, warn } from "./Finding.ts"
+import { type Check, type Found, fail, makeCheck, ok, orFail, warn } from "./Finding.ts"
 
 /** The error code of listening there, or undefined where it works. The port is given back. */
 const listenError = (host: string, port: number) =>
@@ -116,23 +116,15 @@ const slow = 20
 /** The oldest that the tests ran with. */
 const oldest = 6
 
-const redisFound = Effect.fnUntraced(
-  function* (url: string) {
-    const { probeRedis } = yield* Effect.promise(() => import("../../limits/redisStore.ts"))
-    const { latency, version } = yield* probeRedis(url)
-    const message = `Redis ${version} answers in ${latency.toFixed(1)} ms, and runs the scripts`
-    if (Number.parseInt(version, 10) < oldest) return warn(message, `Use Redis ${oldest} or later.`)
-    return latency > slow ? warn(message, "Bring it nearer: each request of a limited key waits for it.") : ok(message)
-  },
-  Effect.catch(({ message }) =>
-    Effect.succeed(
-      fail(
-        message,
-        "Start it, or correct GATEWAY_REDIS_URL (host, port, password, rediss:// for TLS); its user must be allowed EVAL."
-      )
-    )
-  )
-)
+const redisFound = Effect.fnUntraced(function* (url: string) {
+  const { probeRedis } = yield* Effect.promise(() => import("../../limits/redisStore.ts"))
+  const { latency, version } = yield* probeRedis(url)
+  const message = `Redis ${version} answers in ${latency.toFixed(1)} ms, and runs the scripts`
+  if (Number.parseInt(version, 10) < oldest) return warn(message, `Use Redis ${oldest} or later.`)
+  return latency > slow ? warn(message, "Bring it nearer: each request of a limited key waits for it.") : ok(message)
+}, orFail(
+  "Start it, or correct GATEWAY_REDIS_URL (host, port, password, rediss:// for TLS); its user must be allowed EVAL."
+))
 
 export const redisCheck = ({ redisUrl }: GatewaySettings): Check =>
   makeCheck(

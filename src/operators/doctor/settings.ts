@@ -8,7 +8,7 @@ import type { Environment, GatewaySettings } from "../../Settings.ts"
 import { activeClouds, type CloudSettings, sitesOf } from "../../settings/clouds.ts"
 import { isLoopback } from "../../settings/fields.ts"
 import { settingNames, unknownSettingLines } from "../../unknownSettings.ts"
-import { type Check, fail, makeCheck, ok, warn } from "./Finding.ts"
+import { type Check, fail, makeCheck, ok, orFail, warn } from "./Finding.ts"
 
 /** `problem`: why settings could not be read. */
 export const settingsCheck = (environment: Environment, problem: string | undefined): Check => {
@@ -70,6 +70,6 @@ export const catalogCheck = (settings: GatewaySettings, clouds: CloudSettings): 
         const fix = "Use a region or endpoint that may serve these levels, or take them out of the catalog."
         return [first, ...leftOutLines(leftOut).map((line) => warn(line, fix))]
       }),
-      Effect.catch(({ message }) => Effect.succeed(fail(message, "Correct the file; catalog check FILE says more.")))
+      orFail("Correct the file; catalog check FILE says more.")
     )
   )
