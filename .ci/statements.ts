@@ -78,7 +78,8 @@ if (import.meta.main) {
   const write = (file: string, value: object) =>
     writeFileSync(join(release, file), `${JSON.stringify(value, null, 2)}\n`)
   const { statements } = JSON.parse(readFileSync(join(root, ".ci/vex.json"), "utf8"))
-  write(`${name}.openvex.json`, vex(statements, version, source.committed))
+  // A document of OpenVEX has one statement or more: where nothing is known there is none.
+  if (statements.length > 0) write(`${name}.openvex.json`, vex(statements, version, source.committed))
   const files = readdirSync(release).sort()
   const sums = files.map((file) => {
     const sum = createHash("sha256").update(readFileSync(join(release, file)))

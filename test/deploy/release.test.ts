@@ -96,10 +96,11 @@ describe("the list of what is shipped", () => {
 describe("what a release says of itself", () => {
   it("is an OpenVEX document, whose statements are about this version", () => {
     const { statements } = JSON.parse(text(".ci/vex.json"))
-    for (const { justification, status, vulnerability } of statements) {
+    for (const { action_statement: action, justification, status, vulnerability } of statements) {
       assert.match(vulnerability.name, /^(CVE|GHSA)-/)
       assert.include(["not_affected", "affected", "fixed", "under_investigation"], status)
       assert.strictEqual(justification !== undefined, status === "not_affected", vulnerability.name)
+      assert.strictEqual(action !== undefined, status === "affected", vulnerability.name)
     }
     const one = { vulnerability: { name: "CVE-2026-0001" }, status: "fixed" }
     const made = vex([one], "1.2.3", 0)

@@ -137,6 +137,6 @@ describe("the workflows for public forges", () => {
   it("make a release in every run, sign it with a tag's, and keep its list of what is shipped", () => {
     assert.include(text(".ci/run"), ".ci/release")
     assert.isTrue(steps.some((step) => step.with?.path === "release/*.cdx.json"))
-    assert.isTrue(steps.some(({ run = "" }) => run.includes("cosign sign-blob") && run.includes("*.intoto.json")))
+    assert.isTrue(steps.some(({ run = "" }) => run.includes("cosign sign-blob") && run.includes("SHA256SUMS *.json")))
   })
 })
