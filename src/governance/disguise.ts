@@ -198,14 +198,14 @@ const maxDecoded = 3
 /** Tells the text of everything that is base64 or hex of a text, or of base64 of one. Linear. */
 export function* hiddenInBase64(
   text: string,
-  tell: (decoded: string) => Slices<void>,
+  report: (decoded: string) => Slices<void>,
   depth = maxDecoded
 ): Slices<void> {
   function* read(run: string): Slices<boolean> {
     const decoded = decode(run)
     if (decoded === undefined) return false
-    yield* tell(decoded)
-    if (depth > 1) yield* hiddenInBase64(decoded, tell, depth - 1)
+    yield* report(decoded)
+    if (depth > 1) yield* hiddenInBase64(decoded, report, depth - 1)
     return true
   }
   let start = 0

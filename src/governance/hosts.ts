@@ -117,7 +117,7 @@ const ipv6Like = /^(?:[\w.-]{1,64}@)?[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:%\w{
 const hostPath = /^\/?(?:[\w.-]{0,64}\/){0,4}?(?:tcp|udp|dns[46]?)\/(?=[\w-]+\.)/i
 
 /** Looks for a host at the start of a word, and after each of its first colons: `Host:name`, `TCP:name:80`. */
-const readWord = (text: string, from: number, whole: string, tell: (destination: string) => void): void => {
+const readWord = (text: string, from: number, whole: string, report: (destination: string) => void): void => {
   const lead = /^(?:\$\w+\.|[^\p{L}\p{N}/:@]+)*/u.exec(whole)?.[0].length ?? 0
   let at = hostPath.exec(whole)?.[0].length ?? lead
   if (at === 0 && whole.startsWith("/") && !whole.startsWith("//")) return
@@ -126,7 +126,7 @@ const readWord = (text: string, from: number, whole: string, tell: (destination:
     const ipv6 = ipv6Like.exec(rest)?.[0].replace(/^.*@/, "")
     if (ipv6 !== undefined) {
       // `a[::2]` is a slice, and an address in brackets is found without this.
-      if (text[from - 1] !== "[" && addressStart.test(ipv6) && isRawIpv6(ipv6)) tell(ipv6)
+      if (text[from - 1] !== "[" && addressStart.test(ipv6) && isRawIpv6(ipv6)) report(ipv6)
       return
     }
     const [found, slashes = "", user = "", host = "", port = ""] = shape.exec(rest) ?? []
@@ -135,7 +135,7 @@ const readWord = (text: string, from: number, whole: string, tell: (destination:
       const end = start + host.length + port.length
       const word: Word = { text, start, end, user, port, slashed: slashes !== "" }
       if (numberParts.test(host) ? isNumberHost(host, word) : isName(host, word)) {
-        tell(text.slice(start - user.length, endOfPath(text, end)))
+        report(text.slice(start - user.length, endOfPath(text, end)))
         return
       }
     }
@@ -146,7 +146,12 @@ const readWord = (text: string, from: number, whole: string, tell: (destination:
 }
 
 /** Tells of the hosts between two places, with user, port and path. Linear. */
-export function* bareHosts(text: string, from: number, to: number, tell: (destination: string) => void): Slices<void> {
+export function* bareHosts(
+  text: string,
+  from: number,
+  to: number,
+  report: (destination: string) => void
+): Slices<void> {
   for (let at = from; at < to; ) {
     if (at > from) yield
     let end = Math.min(to, at + sliceCharacters)
@@ -160,10 +165,10 @@ export function* bareHosts(text: string, from: number, to: number, tell: (destin
       // A name alone is a host before a port only: `nc name 80`.
       if (!/[.:@\d]|[^\0-\x7f]/.test(word) && !/^ +\d/.test(text.slice(start + word.length, start + word.length + 8)))
         continue
-      readWord(text, start, word, tell)
+      readWord(text, start, word, report)
       // Where a script without blanks surrounds it.
       if (/[^\0-\x7f]/.test(word))
-        for (const part of word.matchAll(/[\x21-\x7e]+/g)) readWord(text, start + part.index, part[0], tell)
+        for (const part of word.matchAll(/[\x21-\x7e]+/g)) readWord(text, start + part.index, part[0], report)
     }
     at = end
   }
@@ -172,13 +177,13 @@ export function* bareHosts(text: string, from: number, to: number, tell: (destin
 const unc = /(?<![\w:\\./)%}])(\\{2,16})(?:\?\\+UNC\\+|)([\w.-]{2,253}(?:@(?:SSL|\d+))*)(\\{1,8})([\w$.-]{2,})/gi
 
 /** Names of shares, `\\server\share`, with at least twice as many backslashes before the server as after it. */
-export function* shares(text: string, tell: (destination: string) => void): Slices<void> {
+export function* shares(text: string, report: (destination: string) => void): Slices<void> {
   if (!text.includes("\\\\")) return
   for (let at = 0; at < text.length; at += sliceCharacters) {
     if (at > 0) yield
     for (const [, lead = "", host = "", joint = "", share = ""] of text
       .slice(at, at + sliceCharacters + 300)
       .matchAll(unc))
-      if (lead.length === 2 * joint.length && /[a-z0-9]/i.test(host)) tell(`\\\\${host}\\${share}`)
+      if (lead.length === 2 * joint.length && /[a-z0-9]/i.test(host)) report(`\\\\${host}\\${share}`)
   }
 }

@@ -106,7 +106,7 @@ export const blockedError = ({ categories, guard }: GuardAction) =>
 export const askGuards = Effect.fnUntraced(function* (guards: ReadonlyArray<Guard>, asking: Asking) {
   const actions: Array<GuardAction> = []
   let texts = asking.texts
-  const said = (): ReadonlyArray<string> => texts.map(({ text }) => text)
+  const currentTexts = (): ReadonlyArray<string> => texts.map(({ text }) => text)
   for (const { action, judge, name, onFailure } of guards) {
     const verdict = yield* judge({ ...asking, texts }).pipe(
       Effect.catchTag("GuardFailure", (failure): Effect.Effect<Verdict, GatewayError> => {
@@ -120,11 +120,11 @@ export const askGuards = Effect.fnUntraced(function* (guards: ReadonlyArray<Guar
     const isFlag = action === "flag" || verdict.category === unavailable
     if (!isFlag && (action === "block" || verdict.blocked || verdict.texts === undefined)) {
       const blocked: GuardAction = { ...found, action: "block" }
-      return { texts: said(), actions: [...actions, blocked], blocked } satisfies Judged
+      return { texts: currentTexts(), actions: [...actions, blocked], blocked } satisfies Judged
     }
     actions.push({ ...found, action: isFlag ? "flag" : "redact" })
     const { texts: others } = verdict
     if (!isFlag && others !== undefined) texts = texts.map((text, at) => ({ ...text, text: others[at] ?? "" }))
   }
-  return { texts: said(), actions } satisfies Judged as Judged
+  return { texts: currentTexts(), actions } satisfies Judged as Judged
 })

@@ -76,8 +76,8 @@ export const withActions = <A extends string | JsonObject>(
   body: A,
   actions: ReadonlyArray<GuardAction>
 ): A | JsonObject => {
-  const said: ReadonlyArray<Json> = actions.map(({ action, categories, guard }) => ({ guard, action, categories }))
+  const reported: ReadonlyArray<Json> = actions.map(({ action, categories, guard }) => ({ guard, action, categories }))
   return typeof body === "string"
-    ? (`${body.slice(0, -1)},"x_gateway_guards":${JSON.stringify(said)}}` as A)
-    : { ...objectOf(body), x_gateway_guards: said }
+    ? (`${body.slice(0, -1)},"x_gateway_guards":${JSON.stringify(reported)}}` as A)
+    : { ...objectOf(body), x_gateway_guards: reported }
 }

@@ -77,7 +77,7 @@ const chatReader = (): FrameReader => {
       heading = { id: id ?? "", object: object ?? "", created: created ?? 0, model: model ?? "" }
       const choice = objectOf(arrayOf(choices)[0])
       const delta = objectOf(choice.delta)
-      const said = (changed: JsonObject): Frame => {
+      const changedFrame = (changed: JsonObject): Frame => {
         const logprobs = choice.logprobs === undefined ? {} : { logprobs: null }
         return withData(frame, { ...fields, choices: [{ ...choice, delta: { ...delta, ...changed }, ...logprobs }] })
       }
@@ -88,13 +88,13 @@ const chatReader = (): FrameReader => {
       const { arguments: args, name } = objectOf(call.function)
       if (typeof name === "string") return { ...wholeOf(frame, fields, { choices: "assistant" }), begins: true }
       if (typeof args === "string") {
-        const print = (text: string) => said({ tool_calls: [{ ...call, function: { arguments: text } }] })
+        const print = (text: string) => changedFrame({ tool_calls: [{ ...call, function: { arguments: text } }] })
         return { delta: { key: `call ${numberOf(call.index) ?? 0}`, place: "arguments", text: args, with: print } }
       }
       for (const key of ["content", "refusal"] as const) {
         const text = textOf(delta[key])
         if (text !== undefined) {
-          return { delta: { key, place: "assistant", text, with: (other) => said({ [key]: other }) } }
+          return { delta: { key, place: "assistant", text, with: (other) => changedFrame({ [key]: other }) } }
         }
       }
       return wholeOf(frame, fields, { choices: "assistant" })

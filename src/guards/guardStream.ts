@@ -30,7 +30,7 @@ const passedReply = (options: GuardStreamOptions) => {
     const before = (piece.before + text).slice(-contextCharacters)
     pieces.set(key, { place: piece.place, text: piece.text.slice(text.length), before })
   }
-  const hear = ({ delta, ends, last, repeats: repeated, whole }: Part) => {
+  const take = ({ delta, ends, last, repeats: repeated, whole }: Part) => {
     if (delta !== undefined) {
       const { key, place, text } = delta
       if (repeats) texts.came(key, text)
@@ -65,7 +65,7 @@ const passedReply = (options: GuardStreamOptions) => {
     running = pending.length === 0 ? undefined : yield* Effect.forkIn(ask, scope, { startImmediately: true })
   })
   return Effect.fnUntraced(function* (frames: ReadonlyArray<Frame>, isEnd = false) {
-    for (const frame of frames) hear(reader.read(frame))
+    for (const frame of frames) take(reader.read(frame))
     if (!ended && !isEnd) {
       yield* start
       return { frames, over: false }

@@ -42,15 +42,15 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
   const read = Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>, reply: Reply) {
     const { record, prepared, provider, route, surface } = options
     if (surface.ahead !== undefined) yield* inSlices(surface.ahead(reply.body))
-    const said = yield* inOneTurn(() => surface.answer(prepared, reply))
-    if (Result.isFailure(said)) {
-      const error = provider.faultError(route, said.failure)
-      if (said.failure._tag === "Refused") record.received = 0
+    const answered = yield* inOneTurn(() => surface.answer(prepared, reply))
+    if (Result.isFailure(answered)) {
+      const error = provider.faultError(route, answered.failure)
+      if (answered.failure._tag === "Refused") record.received = 0
       reply.span.fail(error)
       reply.span.end()
       return yield* error
     }
-    const { body, calls, ...summary } = said.success
+    const { body, calls, ...summary } = answered.success
     const governance = yield* inSlices(governanceOfCalls(calls, scanMode))
     const answer: Answer = { ...summary, body: body(governance), flags: governance?.flags.length ?? 0 }
     learn(record, reply, answer)

@@ -82,8 +82,8 @@ export const chatProtocol = (options: {
     }
   }
 
-  /** What was said since the last time. */
-  const said = (): ReadonlyArray<Frame> => {
+  /** The frames since the last time. */
+  const takeFrames = (): ReadonlyArray<Frame> => {
     const all = frames
     frames = []
     return all
@@ -139,11 +139,11 @@ export const chatProtocol = (options: {
         }
       }
       progress.kept = reader.kept?.() ?? 0
-      return said()
+      return takeFrames()
     },
     onHalt: () => {
       finish()
-      return said()
+      return takeFrames()
     },
     inBand: (error, governance) => [
       {

@@ -68,9 +68,9 @@ const tokensOf = (usage: Json | undefined): Tokens | undefined =>
 /** A failure in the cloud's words, freed of what is the operator's; undefined where nothing must go. */
 export const scrubbedError = (response: JsonObject, scrub: Scrub): JsonObject | undefined => {
   const { error } = response
-  const said = isObject(error) ? textOf(error.message) : undefined
-  const message = said === undefined ? said : scrub(said)
-  return message === said ? undefined : { ...response, error: { ...objectOf(error), message: message ?? null } }
+  const given = isObject(error) ? textOf(error.message) : undefined
+  const message = given === undefined ? given : scrub(given)
+  return message === given ? undefined : { ...response, error: { ...objectOf(error), message: message ?? null } }
 }
 
 /** A reply whose status is `failed`: it is passed on, but it is no success. */

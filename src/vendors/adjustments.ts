@@ -99,14 +99,14 @@ const isIdle = (name: string, value: unknown): boolean =>
   (idle.get(name)?.includes(value as Json) ?? false) ||
   (name === "modalities" && JSON.stringify(value) === '["text"]')
 
-/** Names every parameter that is given, asks for something, and is not among those that the dialect says. */
+/** Names every parameter that is given, asks for something, and is not among those that the dialect translates. */
 export const reportUnsupported = (
   request: { readonly [name: string]: Json | undefined },
-  said: ReadonlySet<string>,
+  translated: ReadonlySet<string>,
   adjusted: Adjusted
 ): void => {
   for (const name of Object.keys(request)) {
-    if (!said.has(name) && !asksNothing(name, request[name] ?? null)) adjusted.add(removed(name))
+    if (!translated.has(name) && !asksNothing(name, request[name] ?? null)) adjusted.add(removed(name))
   }
 }
 
@@ -165,13 +165,13 @@ const part = by("type", {
   image_url: { type: read, image_url: { url: read, detail: "image_url.detail" }, cache_control: "mark" },
   file: { type: read, file: { file_data: read, filename: "file.filename" }, cache_control: "mark" }
 })
-const said: Places = { role: read, content: read, name: "messages.name", cache_control: "mark" }
+const common: Places = { role: read, content: read, name: "messages.name", cache_control: "mark" }
 const message = by("role", {
-  system: said,
-  developer: said,
-  user: { ...said, content: part },
+  system: common,
+  developer: common,
+  user: { ...common, content: part },
   assistant: {
-    ...said,
+    ...common,
     refusal: read,
     // What a reply holds comes back with it.
     annotations: read,
@@ -186,7 +186,7 @@ const message = by("role", {
     }
   },
   // The name is that of the call's, which is known.
-  tool: { ...said, name: read, tool_call_id: read }
+  tool: { ...common, name: read, tool_call_id: read }
 })
 
 /** Of the parameters that hold more than a value; the others are named whole, by the dialects. */

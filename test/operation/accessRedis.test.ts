@@ -102,7 +102,7 @@ describe.skipIf(!hasOwnRedis)("two gateways on one Redis", () => {
     })
     const run = async (...args: ReadonlyArray<string>) => {
       const { stdout } = await start(["keys", ...args], { GATEWAY_KEYS_FILE: file, GATEWAY_REDIS_URL: redis.url }).ended
-      assert.include(stdout, "Replicas that share the Redis were told.")
+      assert.include(stdout, "Replicas that share the Redis were notified.")
     }
     const refused = async (secret: string) =>
       (await get(`${other.url}/v1/models`, { "x-api-key": secret })).status === 403

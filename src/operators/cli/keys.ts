@@ -39,20 +39,20 @@ interface Changed {
   readonly ids: ReadonlyArray<string>
 }
 
-/** Replicas hear it from their Redis within two seconds, whenever they see the key file. */
+/** Replicas learn it from their Redis within two seconds, whenever they see the key file. */
 const notifying = <E, R>(gateway: GatewaySettings, refused: boolean, changed: Effect.Effect<Changed, E, R>) =>
   Effect.flatMap(changed, ({ ids, text }) => {
     if (ids.length === 0) return Effect.succeed(text)
     const notified = tellReplicas(gateway, ids, refused)
     if (notified === undefined) {
       const unknown =
-        "Replicas that share a Redis hear of it with the key file: set GATEWAY_REDIS_URL in this shell, too.\n"
+        "Replicas that share a Redis learn of it with the key file: set GATEWAY_REDIS_URL in this shell, too.\n"
       return Effect.succeed(isElsewhere(gateway) ? text + unknown : text)
     }
     return Effect.match(notified, {
       onFailure: ({ message }) =>
-        `${text}Replicas were not told: ${message}. They follow when they read the key file.\n`,
-      onSuccess: () => `${text}Replicas that share the Redis were told.\n`
+        `${text}Replicas were not notified: ${message}. They follow when they read the key file.\n`,
+      onSuccess: () => `${text}Replicas that share the Redis were notified.\n`
     })
   })
 

@@ -84,7 +84,7 @@ export const orderWriter = (model: string) => {
 const isSmall = (extra: JsonObject): boolean => Buffer.byteLength(JSON.stringify(extra)) <= maxBytes
 
 /** What a message says, as blocks of the vendor's. */
-interface SaidBlocks {
+interface MessageBlocks {
   readonly texts: ReadonlyArray<JsonObject>
   readonly call: (call: ToolCall) => JsonObject
   /** Thinking that stands on the call alone. */
@@ -149,7 +149,7 @@ const cutAt = (message: AssistantMessage, places: ReadonlyArray<JsonObject>): Re
  */
 export const inOrder = (
   message: AssistantMessage,
-  said: SaidBlocks,
+  own: MessageBlocks,
   adjusted: Adjusted
 ): ReadonlyArray<JsonObject> | undefined => {
   const places = placesOf(message, adjusted)
@@ -165,10 +165,10 @@ export const inOrder = (
     thoughts = []
     blocks.push(block)
   }
-  /** Whether the text still has to be said whole. */
+  /** Whether the text still has to be sent whole. */
   let whole = pieces === undefined
   const addWhole = (): void => {
-    if (whole) for (const text of said.texts) add(text)
+    if (whole) for (const text of own.texts) add(text)
     whole = false
   }
   let piece = 0
@@ -184,15 +184,15 @@ export const inOrder = (
       else {
         addWhole()
         sent.add(call)
-        add({ ...said.call(call), ...others(place, ofCall) })
+        add({ ...own.call(call), ...others(place, ofCall) })
       }
     }
   }
   addWhole()
   for (const call of message.tool_calls ?? []) {
     if (sent.has(call)) continue
-    for (const thought of said.thinkingOf(call)) thoughts.push(thought)
-    add(said.call(call))
+    for (const thought of own.thinkingOf(call)) thoughts.push(thought)
+    add(own.call(call))
   }
   if (thoughts.length > 0) adjusted.add(lost)
   return blocks

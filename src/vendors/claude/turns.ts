@@ -118,7 +118,7 @@ export const toConversation = (
   }
   return system.length === 0
     ? Result.fail(invalid("messages: at least one message must have content"))
-    : // A conversation of instructions only is said by the user, because there must be a turn.
+    : // A conversation of instructions only is sent as the user's, because there must be a turn.
       Result.succeed({ system: [], turns: [{ role: "user", content: system }], opened: false })
 }
 

@@ -32,15 +32,15 @@ interface Results {
   answered: boolean
 }
 
-/** Fails with `invalid` (400) where nothing is said. Calls are paired with their results (`pairCalls`). */
+/** Fails with `invalid` (400) where nothing is entries. Calls are paired with their results (`pairCalls`). */
 export const toContents = (chat: ChatRequest, adjusted: Adjusted): Result.Result<Contents, GatewayError> => {
   const system: Array<JsonObject> = []
-  const said: Array<Content | Results> = []
+  const entries: Array<Content | Results> = []
   let results: Results | undefined
   const add = (role: Content["role"], parts: ReadonlyArray<JsonObject>) => {
     if (parts.length === 0) return
-    const last = said.at(-1)
-    if (last === undefined || !("role" in last) || last.role !== role) said.push({ role, parts: [...parts] })
+    const last = entries.at(-1)
+    if (last === undefined || !("role" in last) || last.role !== role) entries.push({ role, parts: [...parts] })
     // Not spread into arguments: callers decide how much there is.
     else for (const part of parts) last.parts.push(part)
   }
@@ -52,7 +52,7 @@ export const toContents = (chat: ChatRequest, adjusted: Adjusted): Result.Result
         break
       case "user": {
         const parts = withText(userParts(message.content).flatMap(userPart))
-        const last = said.at(-1)
+        const last = entries.at(-1)
         const isSilent = parts.length === 0 && last !== undefined && "role" in last && last.role === "model"
         if (isSilent) adjusted.add(silent)
         add("user", isSilent ? [{ text: silence }] : parts)
@@ -61,20 +61,20 @@ export const toContents = (chat: ChatRequest, adjusted: Adjusted): Result.Result
       case "assistant": {
         const parts = assistantParts(message, adjusted)
         // Messages of the assistant's in a row are one turn.
-        const open = said.at(-1) === results && results?.answered === false ? results : undefined
+        const open = entries.at(-1) === results && results?.answered === false ? results : undefined
         if (open === undefined) add("model", parts)
         else for (const part of parts) open.called.push(part)
         const calls = message.tool_calls ?? []
         if (calls.length === 0) break
         if (open === undefined) {
-          const last = said.at(-1)
+          const last = entries.at(-1)
           results = {
             called: last !== undefined && "parts" in last ? last.parts : [],
             slots: [],
             positions: new Map(),
             answered: false
           }
-          said.push(results)
+          entries.push(results)
         }
         for (const call of calls) results?.positions.set(call.id, placeOf(call, results.slots.push(undefined) - 1))
         break
@@ -94,7 +94,7 @@ export const toContents = (chat: ChatRequest, adjusted: Adjusted): Result.Result
       }
     }
   }
-  const contents = said.flatMap((entry): ReadonlyArray<JsonObject> => {
+  const contents = entries.flatMap((entry): ReadonlyArray<JsonObject> => {
     if ("role" in entry) return [{ role: entry.role, parts: entry.parts }]
     const parts = entry.slots.filter((slot) => slot !== undefined)
     return parts.length === 0 ? [] : [{ role: "user", parts }]
@@ -106,7 +106,7 @@ export const toContents = (chat: ChatRequest, adjusted: Adjusted): Result.Result
   }
   return system.length === 0
     ? Result.fail(invalid("messages: at least one message must have content"))
-    : // A conversation of instructions only is said by the user, because there must be a turn.
+    : // A conversation of instructions only is sent as the user's, because there must be a turn.
       Result.succeed({ system: [], contents: [{ role: "user", parts: system }], opened: false })
 }
 

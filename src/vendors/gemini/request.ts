@@ -131,14 +131,14 @@ const levels = {
   max: "HIGH"
 } as const
 
-/** Keywords that say parameters without `properties`. */
-const said = ["anyOf", "oneOf", "allOf", "additionalProperties", "patternProperties"]
+/** Keywords that describe parameters without `properties`. */
+const describing = ["anyOf", "oneOf", "allOf", "additionalProperties", "patternProperties"]
 
 /** A function without parameters has no schema: the vendor refuses an object without properties. */
 const declaration = (tool: ReturnType<typeof toolsOf>[number], onDrop: (keyword: string) => unknown): JsonObject => {
   const parameters = toolSchema(parametersOf(tool), onDrop)
   const bare =
-    Object.keys(objectOf(parameters.properties)).length === 0 && !said.some((keyword) => keyword in parameters)
+    Object.keys(objectOf(parameters.properties)).length === 0 && !describing.some((keyword) => keyword in parameters)
   return compact({
     name: vendorName(tool.function.name),
     description: tool.function.description ?? undefined,

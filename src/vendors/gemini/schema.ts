@@ -75,7 +75,7 @@ export const answerSchema = (schema: JsonObject, onDrop: (keyword: string) => un
   return parts.length === 1 && parts[0] !== undefined ? parts[0] : merge(parts)
 }
 
-/** What a schema says itself, and what its `allOf` says, at any depth: merged once, and not at each level again. */
+/** What a schema has itself, and what its `allOf` has, at any depth: merged once, and not at each level again. */
 const addParts = (
   schema: JsonObject,
   onDrop: (keyword: string) => unknown,
@@ -84,26 +84,26 @@ const addParts = (
 ): void => {
   if (depth > maxDepth) return
   const inner = (value: Json): Json => (isObject(value) ? answerSchema(value, onDrop, depth + 1) : value)
-  const said: Record<string, Json> = {}
+  const own: Record<string, Json> = {}
   for (const [keyword, value] of Object.entries(schema)) {
     const map = mapKeywords.get(keyword)
-    if (plainKeywords.has(keyword)) said[keyword] = value
-    else if (keyword === "const") said.enum = [value]
-    else if (schemaKeywords.has(keyword)) said[keyword] = inner(value)
-    else if (listKeywords.has(keyword)) said[keyword] = arrayOf(value).map(inner)
+    if (plainKeywords.has(keyword)) own[keyword] = value
+    else if (keyword === "const") own.enum = [value]
+    else if (schemaKeywords.has(keyword)) own[keyword] = inner(value)
+    else if (listKeywords.has(keyword)) own[keyword] = arrayOf(value).map(inner)
     else if (map !== undefined) {
       const entries = Object.entries(objectOf(value)).map(([name, property]) => [name, inner(property)])
-      said[map] = { ...objectOf(said[map]), ...Object.fromEntries(entries) }
+      own[map] = { ...objectOf(own[map]), ...Object.fromEntries(entries) }
     } else if (!rewritten.has(keyword)) onDrop(keyword)
   }
   const reference = textOf(schema.$ref)
   if (reference !== undefined) {
     // Beside a reference only keywords that begin with `$` may stand.
-    const named = Object.fromEntries(Object.entries(said).filter(([keyword]) => keyword.startsWith("$")))
+    const named = Object.fromEntries(Object.entries(own).filter(([keyword]) => keyword.startsWith("$")))
     parts.push({ ...named, $ref: reference.replace("#/definitions/", "#/$defs/") })
     return
   }
-  parts.push(said)
+  parts.push(own)
   for (const part of arrayOf(schema.allOf)) if (isObject(part)) addParts(part, onDrop, depth + 1, parts)
 }
 

@@ -133,10 +133,10 @@ const messagesOf = (messages: ReadonlyArray<ChatMessage>): ReadonlyArray<JsonObj
       for (const call of own) calls.push(call)
       continue
     }
-    const said = message(given)
+    const kept = message(given)
     calls = own.length === 0 ? undefined : own
-    if (calls !== undefined) said.tool_calls = calls
-    sent.push(said)
+    if (calls !== undefined) kept.tool_calls = calls
+    sent.push(kept)
   }
   return sent
 }
@@ -144,10 +144,10 @@ const messagesOf = (messages: ReadonlyArray<ChatMessage>): ReadonlyArray<JsonObj
 /** `developer` and `system` are not mixed; nulls and empty lists are left out. */
 const message = (message: ChatMessage): { [key: string]: Json } => {
   const known = messageFields[message.role]
-  const said = omitNull(message, (name) => known.has(name))
-  if (message.role === "developer") said.role = "system"
-  if (Array.isArray(message.content)) said.content = message.content.map(part)
-  return said
+  const kept = omitNull(message, (name) => known.has(name))
+  if (message.role === "developer") kept.role = "system"
+  if (Array.isArray(message.content)) kept.content = message.content.map(part)
+  return kept
 }
 
 /** Only the fields of the vendor's own: callers of several vendors mark parts for the others (`cache_control`). */

@@ -174,8 +174,8 @@ export const reader: Dialect["reader"] = (route) => {
 }
 
 const annotate = (annotations: ReadonlyArray<Json>, out: Pieces): void => {
-  const said = annotationsOf({ annotations })
-  if (said.length > 0) out.push({ type: "annotations", annotations: said })
+  const cited = annotationsOf({ annotations })
+  if (cited.length > 0) out.push({ type: "annotations", annotations: cited })
 }
 
 /** A model may speak before and after it calls tools; a chat message has one text. */

@@ -74,8 +74,8 @@ const call = ({ id, function: { name, arguments: args } }: ToolCall): JsonObject
 const passed = ["metadata", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "service_tier"]
 const tokenFields = ["logprobs", "top_logprobs"]
 const samplingFields = ["temperature", "top_p", ...tokenFields]
-/** What is said here in other words, or is the gateway's own business; the rest is not the API's, and is named. */
-const said: ReadonlySet<string> = new Set([
+/** What is translated here, or is the gateway's own business; the rest is not the API's, and is named. */
+const translated: ReadonlySet<string> = new Set([
   ...passed,
   ...["model", "messages", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens"],
   ...samplingFields,
@@ -90,7 +90,7 @@ const lost = new Set(["cache_control", "messages.name"] as const)
 
 export const request: Dialect["request"] = (chat, { model, deployment }, adjusted) => {
   const effort = chatEffort(chat, model)
-  reportUnsupported(chat, said, adjusted)
+  reportUnsupported(chat, translated, adjusted)
   reportEffort(chat, effort, adjusted)
   reportUnread(chat, { lost }, adjusted)
   return Result.succeed(
