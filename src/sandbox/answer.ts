@@ -121,12 +121,8 @@ const COMPARED = 64 * 1024 * 1024
 
 const stopIn = (text: string, stops: ReadonlyArray<string>): string | undefined => {
   const looked = text.slice(0, COMPARED / stops.length)
-  let first: { readonly stop: string; readonly at: number } | undefined
-  for (const stop of stops) {
-    const at = stop === "" ? -1 : looked.indexOf(stop)
-    if (at >= 0 && (first === undefined || at < first.at)) first = { stop, at }
-  }
-  return first?.stop
+  const found = stops.filter((stop) => stop !== "").map((stop) => ({ stop, at: looked.indexOf(stop) }))
+  return found.filter(({ at }) => at >= 0).sort((a, b) => a.at - b.at)[0]?.stop
 }
 
 /** Agents put reminders to the model into a user's message and into tool results. */

@@ -2,9 +2,10 @@
 import { noDirectives } from "../directives.ts"
 import { type Answer, answered } from "../faults.ts"
 import { type CloudRequest, invalid, jsonReply, Refusal, type Reply } from "../http.ts"
-import { arrayOf, isObject, type Json, type JsonObject, objectOf, parseBody, printed, stringOf } from "../json.ts"
+import { arrayOf, type Json, type JsonObject, objectOf, parseBody, printed, stringOf } from "../json.ts"
 import { fileOf, sniff } from "../media.ts"
 import type { GptModel, Models } from "../models.ts"
+import { schemasIn } from "../schemas.ts"
 import { anything, quoted, type Shape, shapesIn, under } from "../shape.ts"
 import type { Part, Tool, Turn } from "../turn.ts"
 
@@ -194,42 +195,29 @@ export const serve = (
 const unenforced =
   /^(?:minLength|maxLength|pattern|format|minimum|maximum|multipleOf|patternProperties|unevaluated\w+|propertyNames|m\w+Properties|m\w+Contains|contains|m\w+Items|uniqueItems|default|allOf|oneOf|not|if|then|else|dependent\w+)$/
 
-/** The schemas directly below one, with the keywords that lead to them. */
-const below = (schema: JsonObject): ReadonlyArray<readonly [ReadonlyArray<string>, Json]> => [
-  ...["properties", "$defs", "definitions"].flatMap((keyword) =>
-    Object.entries(objectOf(schema[keyword])).map(([name, inner]) => [[keyword, name], inner] as const)
-  ),
-  ...arrayOf(schema.anyOf).map((inner, at) => [["anyOf", String(at)], inner] as const),
-  ...(isObject(schema.items) ? [[["items"], schema.items] as const] : [])
-]
-
 /** As Python prints a tuple. */
 const tuple = (path: ReadonlyArray<string>): string => `(${path.map((name) => `'${name}'`).join(", ")})`
 
-/** What is wrong with a schema, outermost first. */
-const wrongIn = (schema: JsonObject, path: ReadonlyArray<string> = []): string | undefined => {
-  const context = `In context=${tuple(path)}, `
+/** What is wrong with a schema itself, and not with those below it. */
+const wrongIn = (schema: JsonObject): string | undefined => {
   const names = Object.keys(objectOf(schema.properties))
-  const isOfObjects = schema.type === "object" || names.length > 0
-  if (isOfObjects && schema.additionalProperties !== false)
-    return `${context}'additionalProperties' is required to be supplied and to be false.`
+  if ((schema.type === "object" || names.length > 0) && schema.additionalProperties !== false)
+    return "'additionalProperties' is required to be supplied and to be false."
   const missing = names.find((name) => !arrayOf(schema.required).includes(name))
   if (missing !== undefined)
-    return `${context}'required' is required to be supplied and to be an array including every key in properties. Missing '${missing}'.`
+    return `'required' is required to be supplied and to be an array including every key in properties. Missing '${missing}'.`
   const keyword = Object.keys(schema).find((keyword) => unenforced.test(keyword))
-  if (keyword !== undefined) return `${context}'${keyword}' is not permitted.`
-  for (const [step, inner] of below(schema)) {
-    const wrong = wrongIn(objectOf(inner), [...path, ...step])
-    if (wrong !== undefined) return wrong
-  }
-  return undefined
+  return keyword && `'${keyword}' is not permitted.`
 }
 
 const check = (given: Json | undefined, schema: Json | undefined, what: string, param: string, code: string): void => {
   const { name, strict } = objectOf(given)
-  const wrong = strict === true ? wrongIn(objectOf(schema)) : undefined
-  if (wrong === undefined) return
-  throw new Refusal({ status: 400, message: `Invalid schema for ${what} '${stringOf(name)}': ${wrong}`, code, param })
+  for (const [path, inner] of strict === true ? schemasIn(schema, ["anyOf"]) : []) {
+    const wrong = wrongIn(inner)
+    if (wrong === undefined) continue
+    const message = `Invalid schema for ${what} '${stringOf(name)}': In context=${tuple(path)}, ${wrong}`
+    throw new Refusal({ status: 400, message, code, param })
+  }
 }
 
 /** `format`: what has the schema of the answer, and where that stands in the request. Chat's functions stand inside their tools. */
