@@ -121,6 +121,18 @@ export const parser = <A>(schema: Schema.Codec<A, unknown>, what: string, advice
     )
 }
 
+const isRoot = process.getuid?.() === 0
+
+/** Gives a file to an owner and a group; the owner is root's to change. Asked for only where it changes something: not all file systems can. */
+const giveTo = Effect.fnUntraced(function* (path: string, to: FileSystem.File.Info) {
+  const fs = yield* FileSystem.FileSystem
+  const now = yield* fs.stat(path)
+  const uid = Option.getOrUndefined(isRoot ? to.uid : now.uid)
+  const gid = Option.getOrUndefined(to.gid)
+  if (uid === undefined || gid === undefined) return
+  if (uid !== Option.getOrUndefined(now.uid) || gid !== Option.getOrUndefined(now.gid)) yield* fs.chown(path, uid, gid)
+})
+
 /**
  * Replaces a file in one step: readers see the old text or the new one. Who may read it stays as it was: a service may run as
  * another user than its operator. A new file is its owner's alone (mode 0600).
@@ -133,11 +145,9 @@ export const writeAtomic = Effect.fnUntraced(function* (path: string, text: stri
     const file = yield* fs.open(temporary, { flag: "wx", mode: 0o600 })
     yield* file.writeAll(new TextEncoder().encode(text))
     yield* file.sync
-    if (Option.isSome(before)) {
-      const { gid, mode, uid } = before.value
-      if (Option.isSome(uid) && Option.isSome(gid)) yield* fs.chown(temporary, uid.value, gid.value)
-      yield* fs.chmod(temporary, mode & 0o777)
-    }
+    if (Option.isNone(before)) return
+    yield* giveTo(temporary, before.value)
+    if ((before.value.mode & 0o777) !== 0o600) yield* fs.chmod(temporary, before.value.mode & 0o777)
   })
   yield* Effect.scoped(write).pipe(
     Effect.andThen(fs.rename(temporary, path)),
@@ -148,10 +158,8 @@ export const writeAtomic = Effect.fnUntraced(function* (path: string, text: stri
 
 /** What root has just made is its folder's owner's, as SQLite does it: a service must be able to write on in it. */
 export const giveToFolder = Effect.fnUntraced(function* (path: string) {
-  if (process.getuid?.() !== 0) return
   const fs = yield* FileSystem.FileSystem
-  const { gid, uid } = yield* fs.stat(dirname(path))
-  if (Option.isSome(uid) && Option.isSome(gid)) yield* fs.chown(path, uid.value, gid.value)
+  if (isRoot) yield* giveTo(path, yield* fs.stat(dirname(path)))
 })
 
 const lockPatience = "5 seconds"
