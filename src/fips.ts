@@ -14,7 +14,7 @@ const refusesMd5 = (): boolean => {
   }
 }
 
-export interface CryptoFacts {
+interface CryptoFacts {
   /** The version of the OpenSSL that Node brings; that of the FIPS module is its own. */
   readonly openssl: string
   readonly fips: boolean

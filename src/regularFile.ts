@@ -5,7 +5,7 @@ import { buffer } from "node:stream/consumers"
 import { Data, Effect } from "effect"
 
 /** The message is the reason, without the file's name. */
-export class UnreadableFile extends Data.Error<{
+class UnreadableFile extends Data.Error<{
   readonly message: string
   /** The system's, such as `ENOENT`, or one of ours. */
   readonly code: string

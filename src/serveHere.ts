@@ -10,7 +10,7 @@ import type { CloudSettings } from "./settings/clouds.ts"
 import { crash } from "./statements.ts"
 import { telemetryLayer } from "./Telemetry.ts"
 
-export interface ServeOptions<E, R> {
+interface ServeOptions<E, R> {
   readonly gateway: GatewaySettings
   readonly clouds: CloudSettings
   readonly sandbox: boolean

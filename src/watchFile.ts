@@ -10,7 +10,7 @@ const daysLeft = Metric.gauge("gateway_certificate_expiry_days", {
   description: "Days until the first certificate of a file ends, by the kind of the file; less than 0 when it has"
 })
 
-export interface WatchOptions<A, E extends { readonly message: string }, R> {
+interface WatchOptions<A, E extends { readonly message: string }, R> {
   /** What audit events call it, and where it is. */
   readonly kind: "keys" | "catalog" | "overlay" | "certificate" | "identity" | "guards"
   readonly path: string

@@ -25,7 +25,7 @@ const young = 60_000
 /** Beyond the drain's own time, for what a worker does when its streams have ended. */
 const patience = Duration.seconds(10)
 
-export interface WorkersOptions<E, R> {
+interface WorkersOptions<E, R> {
   readonly settings: GatewaySettings
   /** Overrides the environment of each worker. */
   readonly environment: Readonly<Record<string, string>>

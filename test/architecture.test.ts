@@ -20,10 +20,10 @@ const files = filesIn(root)
 const graph = new Map(files.map((file) => [file, importsOf(file)]))
 
 /** The folder of a file, or for what lies beside the folders its own name. */
-const roomOf = (file: string): string => relative(root, file).split("/")[0] ?? ""
+const folderOf = (file: string): string => relative(root, file).split("/")[0] ?? ""
 
 /** What each folder may import, beside itself. Everything else is above it. */
-const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
+const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   wire: [],
   audit: [],
   "regularFile.ts": [],
@@ -79,12 +79,12 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
 }
 
 describe("the folders", () => {
-  it.each(Object.entries(rooms))("%s imports only what lies below it", (room, below) => {
-    const own = files.filter((file) => roomOf(file) === room)
+  it.each(Object.entries(mayImport))("%s imports only what lies below it", (folder, below) => {
+    const own = files.filter((file) => folderOf(file) === folder)
     assert.isNotEmpty(own)
     const up = own.flatMap((file) =>
       (graph.get(file) ?? [])
-        .filter((target) => roomOf(target) !== room && !below.includes(roomOf(target)))
+        .filter((target) => folderOf(target) !== folder && !below.includes(folderOf(target)))
         .map((target) => `${relative(root, file)} -> ${relative(root, target)}`)
     )
     assert.deepEqual(up, [])
@@ -105,18 +105,18 @@ describe("the folders", () => {
       ...["proxy.ts", "serve.ts", "serveHere.ts", "statements.ts", "unknownSettings.ts"],
       "workers.ts"
     ]
-    const known = new Set([...Object.keys(rooms), ...top])
+    const known = new Set([...Object.keys(mayImport), ...top])
     assert.deepEqual(
-      [...new Set(files.map(roomOf))].filter((room) => !known.has(room)),
+      [...new Set(files.map(folderOf))].filter((folder) => !known.has(folder)),
       []
     )
   })
 
   it("the contract takes only names of the model", () => {
     const taken = files
-      .filter((file) => roomOf(file) === "contract")
+      .filter((file) => folderOf(file) === "contract")
       .flatMap((file) => graph.get(file) ?? [])
-      .filter((target) => roomOf(target) === "catalog")
+      .filter((target) => folderOf(target) === "catalog")
     assert.deepEqual([...new Set(taken.map((target) => relative(root, target)))], ["catalog/names.ts"])
   })
 })

@@ -12,8 +12,8 @@ export const fedrampLadder = ["fedramp-low", "fedramp-moderate", "fedramp-high"]
 export const impactLadder = ["il2", "il4", "il5"] as const
 const ladders = [fedrampLadder, impactLadder] as const
 
-export const FedrampLevel = Schema.Literals(fedrampLadder)
-export const ImpactLevel = Schema.Literals(impactLadder)
+const FedrampLevel = Schema.Literals(fedrampLadder)
+const ImpactLevel = Schema.Literals(impactLadder)
 export const PlainLevel = Schema.Literals([...fedrampLadder, ...impactLadder])
 export type PlainLevel = typeof PlainLevel.Type
 

@@ -19,7 +19,7 @@ export interface Tokens {
 }
 
 /** Bytes of text that are about one token. */
-export const bytesPerToken = 4
+const bytesPerToken = 4
 
 /** About what an image or a page of a file is charged. */
 const mediumTokens = 1600

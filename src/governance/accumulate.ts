@@ -21,7 +21,7 @@ export interface Governance {
 }
 
 /** The flag for what was found in one call, or `undefined` when that is nothing. */
-export const flagOf = (id: string, name: string, { destinations, omitted }: Found): Flag | undefined =>
+const flagOf = (id: string, name: string, { destinations, omitted }: Found): Flag | undefined =>
   destinations.length === 0
     ? undefined
     : {

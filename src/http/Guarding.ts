@@ -8,7 +8,7 @@ import type { AnswerBody } from "../surfaces/Surface.ts"
 import type { JsonObject } from "../wire/json.ts"
 
 /** What they need of a stream. */
-export interface StreamGuarding extends Pick<ReplyOptions, "hold">, Pick<GuardStreamOptions, "usage"> {
+interface StreamGuarding extends Pick<ReplyOptions, "hold">, Pick<GuardStreamOptions, "usage"> {
   readonly onWithheld: (finishReason: string) => void
 }
 

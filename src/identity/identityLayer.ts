@@ -105,7 +105,7 @@ const makeTrust = Effect.map(RcMap.make({ lookup: keysAt }), (addresses) =>
   })
 )
 
-export interface IdentityOptions {
+interface IdentityOptions {
   /** `GATEWAY_IDENTITY_FILE` */
   readonly file: string
   /** Time between two looks at the file and those that it names; default 5 seconds. */

@@ -14,7 +14,7 @@ import { keyUser, teamUser } from "./limits.ts"
 /** Requests that may wait for one deployment; of more, those of teams that have less than an equal share of the places may. */
 const mostWaiting = 1_000
 
-export interface CloudQuotaOptions {
+interface CloudQuotaOptions {
   /** The longest that a request waits. */
   readonly wait: Duration.Duration
   /** The part of the agreed quota that this process may use, above 0 and up to 1. */
@@ -23,7 +23,7 @@ export interface CloudQuotaOptions {
 }
 
 /** What a request takes: calls of the cloud, and about their tokens. */
-export interface Load {
+interface Load {
   readonly requests: number
   readonly tokens: number
 }

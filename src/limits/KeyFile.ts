@@ -24,7 +24,7 @@ export const mostCost = 1_000_000_000
 const Cost = Count.check(Schema.isLessThanOrEqualTo(mostCost))
 
 /** As in `Limits`. */
-export const limitFields = {
+const limitFields = {
   requestsPerMinute: Schema.optional(Count),
   tokensPerMinute: Schema.optional(Count),
   streams: Schema.optional(Count),
@@ -46,7 +46,7 @@ export const ShortName = Schema.String.check(
 )
 /** Records carry them. */
 export const maxTags = 16
-export const Tags = Schema.Record(ShortName, Schema.String.check(Schema.isMaxLength(200))).check(
+const Tags = Schema.Record(ShortName, Schema.String.check(Schema.isMaxLength(200))).check(
   Schema.makeFilter((tags) => Object.keys(tags).length <= maxTags || `at most ${maxTags} tags`)
 )
 

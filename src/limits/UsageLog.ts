@@ -52,14 +52,14 @@ const waiting = Metric.gauge("gateway_records_waiting", {
 const count = (to: "log" | "stderr", n: number) => Metric.update(Metric.withAttributes(records, { to }), n)
 
 /** How records are written, wherever they go. */
-export interface RecordOptions {
+interface RecordOptions {
   /** `GATEWAY_RECORD_FORMAT` */
   readonly format?: RecordFormat | undefined
   /** `GATEWAY_RECORD_SIGNING_KEY` */
   readonly signingKey?: string | undefined
 }
 
-export interface UsageLogOptions extends RecordOptions {
+interface UsageLogOptions extends RecordOptions {
   /** What metrics call it; `usage` unless set. */
   readonly log?: "usage" | "audit" | undefined
   /** Records that may wait for the sink; default 10,000. */

@@ -9,7 +9,7 @@ import { vertex } from "./cloud/vertex.ts"
 import { callLog, startServer } from "./http.ts"
 import { modelsOf } from "./models.ts"
 
-export interface SandboxOptions {
+interface SandboxOptions {
   /** Milliseconds between the events of a stream. Default 20; 0 sends as fast as the socket takes. */
   readonly pace?: number
   /** The catalog of the simulated models, called for each request. Default: the shipped one. */

@@ -1,6 +1,6 @@
 /**
- * A dialect says a chat completion in a vendor's words and reads the answer back. It is pure: what is said, never how it
- * gets there.
+ * A dialect says a chat completion in a vendor's words and reads the answer back. It is pure: the words, never how they
+ * get there.
  */
 import type { Result } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"

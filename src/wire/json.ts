@@ -111,7 +111,7 @@ const reviver =
  */
 const unusualNumber = /\d(?<=(?:^|[[,:\s-])\d)(?:\d{15}|\d*(?:\.\d+)?[eE])/
 
-/** With the order of its keys, where the engine's parser would change it; undefined for a text that is left to that. */
+/** With the order of its keys, where the engine's parser would change it; undefined for a text that the engine reads as it is. */
 const parseInOrder = (text: string, numberOf: (text: string) => unknown): unknown => {
   if (!hasNumberedKey(text)) return undefined
   const budget = { tokens: Number.POSITIVE_INFINITY }

@@ -28,7 +28,7 @@ import {
 } from "./keyOptions.ts"
 
 /** The options of `keys create`, as they were typed. */
-export interface CreateOptions extends Limits {
+interface CreateOptions extends Limits {
   readonly name: string
   readonly team?: string | undefined
   readonly owner?: string | undefined
@@ -43,7 +43,7 @@ export interface CreateOptions extends Limits {
 }
 
 /** What a command needs beside its options. */
-export interface KeyRules {
+interface KeyRules {
   /** Base models of the catalog, where it could be read. */
   readonly models?: ReadonlyArray<string> | undefined
   /** The operator's own usage notice, where there is one. */
@@ -52,7 +52,7 @@ export interface KeyRules {
   readonly maxAge?: Duration.Duration | undefined
 }
 
-/** What is said of a key in the same words when it is made and when it is changed. */
+/** The fields of a key that creating and changing it have in common. */
 const parseFields = Effect.fnUntraced(function* (options: SetOptions, rules: KeyRules) {
   return {
     owner: yield* parseGiven(options.owner, parseText("owner", "who answers for the key")),
@@ -128,7 +128,7 @@ const changeKey = <A>(
   )
 
 /** The options of `keys set`, as they were typed. */
-export interface SetOptions extends Omit<CreateOptions, "name" | "tags"> {
+interface SetOptions extends Omit<CreateOptions, "name" | "tags"> {
   /** Options whose limits are removed, comma separated. */
   readonly none?: string | undefined
 }

@@ -8,7 +8,7 @@ import { type Place, showPlace } from "./readFiles.ts"
 import { type Dimension, type Group, type Summary, type Totals, times } from "./summary.ts"
 
 export const formats = ["table", "csv", "json"] as const
-export type Format = (typeof formats)[number]
+type Format = (typeof formats)[number]
 
 /** Names of keys by their IDs. */
 export type KeyNames = ReadonlyMap<string, string>
