@@ -102,13 +102,9 @@ const decoders = {
   health: HttpApiClient.decodeResponse(Api, { group: "health", endpoint: "health" })
 }
 
-/** A refusal, with what the reply's headers say about it. */
-const annotate = <E>(error: E, { requestId, retryAfter }: GatewayHeaders): E => {
-  if (!(error instanceof ApiError || error instanceof MessagesError)) return error
-  const { status, type, code, message, details } = error
-  const fields = { status, type, code, message, details, requestId, retryAfter }
-  return (error instanceof ApiError ? new ApiError(fields) : new MessagesError(fields)) as typeof error
-}
+/** A refusal that was just decoded, with what the reply's headers say about it. */
+const annotate = <E>(error: E, { requestId, retryAfter }: GatewayHeaders): E =>
+  error instanceof ApiError || error instanceof MessagesError ? Object.assign(error, { requestId, retryAfter }) : error
 
 const receive = <A, E>(reply: HttpReply, decode: Decode<A, E>): Call<A, E> => {
   const headers = readHeaders(reply.headers)

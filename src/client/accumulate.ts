@@ -1,6 +1,6 @@
 /** Builds the whole reply from the events of its stream, and reads the text and the calls out of them. */
 
-import { isObject } from "../wire/isObject.ts"
+import { readObject } from "../wire/isObject.ts"
 import type { ChatCompletion, ChatCompletionChunk, ContentBlock, Message, Response, ToolCall } from "./contract.ts"
 import type { MessageStreamEvent, ResponseStreamEvent } from "./events.ts"
 
@@ -131,14 +131,7 @@ export const messagesAccumulator = (): Accumulator<MessageStreamEvent, Message> 
 }
 
 /** A tool's input. One that is no object, as the token limit cuts it, stands as text under one key: the message can be given back. */
-const parsed = (input: string): object => {
-  try {
-    const value: unknown = JSON.parse(input || "{}")
-    return isObject(value) ? value : { arguments: input }
-  } catch {
-    return { arguments: input }
-  }
-}
+const parsed = (input: string): object => readObject(input || "{}") ?? { arguments: input }
 
 export const responsesAccumulator = (): Accumulator<ResponseStreamEvent, Response> => {
   let response: Response | undefined

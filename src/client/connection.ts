@@ -1,6 +1,6 @@
 /** Sends requests with `fetch`, retries where that helps, and reads the replies. */
-import { ApiError, type ErrorFields, MessagesError } from "../contract/ApiError.ts"
-import { isObject } from "../wire/isObject.ts"
+import { ApiError, MessagesError } from "../contract/ApiError.ts"
+import { isObject, readObject } from "../wire/isObject.ts"
 import type { operations } from "./contract.ts"
 import { ConnectionError, StreamError } from "./errors.ts"
 import { type EventFormat, replyReader } from "./events.ts"
@@ -53,29 +53,25 @@ const sleep = (milliseconds: number, signal: AbortSignal | undefined) =>
 
 const refusals = { ApiErrorBody: ApiError, MessagesErrorBody: MessagesError }
 
-/** The refusal that a reply is, in the class of its operation; what is not of the gateway's shape is `unexpected_reply`. */
+/** The refusal that a body is, in the class of its operation; what is not of the gateway's shape is `unexpected_reply`. */
 const refusalOf = (
   { operation }: OperationRequest,
   { status }: Response,
   { requestId, retryAfter }: GatewayHeaders,
-  text: string
+  body: Readonly<Record<string, unknown>> | undefined
 ) => {
-  let fields: Pick<ErrorFields, "type" | "code" | "message" | "details"> = {
-    type: "unexpected_reply",
-    message: `what answers there is not the gateway, or another version of it (status ${status})`
-  }
-  try {
-    const body: unknown = JSON.parse(text)
-    const error = isObject(body) ? body.error : undefined
-    if (isObject(error) && typeof error.type === "string" && typeof error.message === "string") {
-      const { type, code, message, details } = error
-      fields = {
-        ...{ type, message },
-        ...(typeof code === "string" ? { code } : {}),
-        ...(isObject(details) ? { details } : {})
-      }
-    }
-  } catch {}
+  const { type, code, message, details } = isObject(body?.error) ? body.error : {}
+  const fields =
+    typeof type === "string" && typeof message === "string"
+      ? {
+          ...{ type, message },
+          code: typeof code === "string" ? code : undefined,
+          details: isObject(details) ? details : undefined
+        }
+      : {
+          type: "unexpected_reply",
+          message: `what answers there is not the gateway, or another version of it (status ${status})`
+        }
   return new refusals[operation.refusal]({ status, ...fields, requestId, retryAfter })
 }
 
@@ -135,12 +131,8 @@ export const makeConnection = ({
     const answers: ReadonlyArray<number> = asked.operation.answers
     const response = await send(asked, signal)
     const headers = headersOf(response)
-    const text = await textOf(response, signal)
-    let body: unknown
-    try {
-      body = JSON.parse(text)
-    } catch {}
-    if (!answers.includes(response.status) || !isObject(body)) throw refusalOf(asked, response, headers, text)
+    const body = readObject(await textOf(response, signal))
+    if (!answers.includes(response.status) || body === undefined) throw refusalOf(asked, response, headers, body)
     onHeaders?.(headers)
     // The gateway has checked it, and the operation decides its type.
     return body as A
@@ -157,7 +149,7 @@ export const makeConnection = ({
     const response = await send(asked, signal)
     const headers = headersOf(response)
     if (!response.ok || response.body === null || !isEventStream(response.headers.get("content-type"))) {
-      throw refusalOf(asked, response, headers, await textOf(response, signal))
+      throw refusalOf(asked, response, headers, readObject(await textOf(response, signal)))
     }
     onHeaders?.(headers)
     const reader = replyReader(format, headers.requestId)

@@ -61,13 +61,9 @@ export interface PromiseClient {
 export const createClient = (options: PromiseClientOptions): PromiseClient => {
   const { request, stream } = makeConnection(options)
   const send =
-    <R, A>(operation: Operation): Call<R, A> =>
+    <R extends object, A>(operation: Operation, added?: { readonly stream: false }): Call<R, A> =>
     (body, call) =>
-      request<A>({ operation, body }, call)
-  const sendWhole =
-    <R extends object, A>(operation: Operation): Call<R, A> =>
-    (body, call) =>
-      request<A>({ operation, body: { ...body, stream: false } }, call)
+      request<A>({ operation, body: { ...body, ...added } }, call)
   const sendStreamed =
     <R extends object, Event, Final>(
       operation: Operation,
@@ -77,18 +73,19 @@ export const createClient = (options: PromiseClientOptions): PromiseClient => {
     (body, call) =>
       new EventStream(stream({ operation, body: { ...body, stream: true } }, format, call), accumulator())
 
+  const whole = { stream: false } as const
   return {
     chat: {
-      completions: sendWhole(operations.createChatCompletion),
+      completions: send(operations.createChatCompletion, whole),
       stream: sendStreamed(operations.createChatCompletion, chatFormat, chatAccumulator)
     },
     messages: {
-      create: sendWhole(operations.createMessage),
+      create: send(operations.createMessage, whole),
       stream: sendStreamed(operations.createMessage, messagesFormat, messagesAccumulator),
       countTokens: send(operations.countMessageTokens)
     },
     responses: {
-      create: sendWhole(operations.createResponse),
+      create: send(operations.createResponse, whole),
       stream: sendStreamed(operations.createResponse, responsesFormat, responsesAccumulator)
     },
     embeddings: { create: send(operations.createEmbeddings) },

@@ -3,7 +3,7 @@
  * keep their text: IDs of 64 bits are common in arguments of tools.
  */
 import { Result, type Schema } from "effect"
-import { isObject as isAnyObject, isRaw } from "./isObject.ts"
+import { isObject as isAnyObject, isRaw, readObject as readAnyObject } from "./isObject.ts"
 import { hasNumberedKey, put } from "./keyOrder.ts"
 import { parseInSlices } from "./parseInSlices.ts"
 import { runNow, type Slices, sliceValues } from "./slices.ts"
@@ -129,15 +129,8 @@ export const engineExact = (text: string): unknown =>
  */
 export const parseExact = (text: string): unknown => parseInOrder(text, exactNumberOf) ?? engineExact(text)
 
-/** The object that a text is; undefined where it is none. Numbers are JavaScript's, or as `parse` reads them. */
-export const readObject = (text: string, parse: (text: string) => unknown = JSON.parse): JsonObject | undefined => {
-  try {
-    const value = parse(text)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
+export const readObject: (text: string, parse?: (text: string) => unknown) => JsonObject | undefined =
+  readAnyObject<Json>
 
 /** The same with the numbers that JavaScript cannot hold as they were written. */
 export const readExactObject = (text: string): JsonObject | undefined => readObject(text, parseExact)
