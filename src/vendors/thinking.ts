@@ -8,6 +8,7 @@ import { type Deployment, type Effort, efforts, type Model } from "../catalog/Ca
 import type { ChatRequest } from "../contract/Chat.ts"
 import { type Json, type JsonObject, numberOf, objectOf } from "../wire/json.ts"
 import { type Adjusted, removed } from "./adjustments.ts"
+import { canThinkIn } from "./claude/turns.ts"
 
 /** The API's smallest thinking budget, and the room for output that a clamped budget leaves, in tokens. */
 const minBudget = 1024
@@ -114,7 +115,7 @@ export const adjustThinking = (body: JsonObject, facts: ThinkingFacts): Adjusted
   const asked = budgetAsked(body, model)
   if (asked === undefined) return { body: counted, changes: [] }
 
-  const budget = fitBudget(asked.budget, body, facts)
+  const budget = canThinkIn(body) ? fitBudget(asked.budget, body, facts) : undefined
   if (budget === undefined) return { body: without(counted, ["thinking"]), changes: ["thinking:dropped"] }
 
   const changes: Array<string> = []

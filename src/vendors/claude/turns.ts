@@ -233,6 +233,18 @@ export const canThink = (turns: ReadonlyArray<Turn>): boolean => {
   return false
 }
 
+/** The same of a native body. Messages that do not alternate are left for the upstream to judge. */
+export const canThinkIn = ({ messages }: JsonObject): boolean => {
+  const given = arrayOf(messages).map(objectOf)
+  if (given.some(({ role }, at) => role !== (at % 2 === 0 ? "user" : "assistant"))) return true
+  return canThink(
+    given.map(({ content, role }) => ({
+      role: role === "assistant" ? role : "user",
+      content: typeof content === "string" ? [textBlock(content)] : arrayOf(content).map(objectOf)
+    }))
+  )
+}
+
 /** Turns for a request that does not think: the vendor refuses or ignores thinking blocks there. */
 export const withoutThinking = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> =>
   turns.some(hasThinking)

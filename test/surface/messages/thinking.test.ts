@@ -175,3 +175,55 @@ describe("models of the adaptive API", () => {
     assert.notProperty(body, "output_config")
   })
 })
+
+describe.each([il2, il5])("a turn that goes on with %s", (model) => {
+  const question = { role: "user", content: "Weather? [sandbox: tool=get_weather args={}]" }
+  const answered = (content: ReadonlyArray<{ readonly type: string; readonly id?: string }>) =>
+    content.flatMap(({ id, type }) =>
+      type === "tool_use" ? [{ type: "tool_result", tool_use_id: id, content: "5" }] : []
+    )
+  const use = { type: "tool_use", id: "toolu_1", name: "get_weather", input: {} }
+  const text = { type: "text", text: "I look." }
+  const asked = { max_tokens: 4000, tools, thinking: enabled(1024) }
+  const loop = (content: ReadonlyArray<{ readonly type: string; readonly id?: string }>) => [
+    question,
+    { role: "assistant", content },
+    { role: "user", content: answered(content) }
+  ]
+  const prefill = [
+    { role: "user", content: "hi" },
+    { role: "assistant", content: "Well," }
+  ]
+
+  it.each([
+    ["a call without its thinking", loop([use])],
+    ["a text and a call without their thinking", loop([text, use])],
+    ["a later call of such a turn", [...loop([use]), ...loop([text, { ...use, id: "toolu_2" }]).slice(1)]],
+    ["a prefill", prefill]
+  ])("%s does not think, and is counted so", async (_, messages) => {
+    for (const thinking of [enabled(1024), { type: "adaptive" }])
+      for (const stream of [false, true]) {
+        const body = await adjusted(model, { ...asked, thinking, messages, stream }, "thinking:dropped")
+        assert.notProperty(body, "thinking")
+        assert.strictEqual(body.max_tokens, 4000)
+      }
+    const counted = await post(`${gateway.url}/v1/messages/count_tokens`, message(model, "", { ...asked, messages }))
+    const billed = await create(message(model, "", { ...asked, messages }))
+    assert.deepStrictEqual(counted.json, { input_tokens: billed.json.usage.input_tokens }, counted.text)
+  })
+
+  it("thinks on where it began with thinking, and where it is a new one", async () => {
+    const { json } = await create(message(model, "", { ...asked, messages: [question] }))
+    const said = { role: "assistant", content: json.content }
+    assert.strictEqual(json.content[0].type, "thinking")
+    const results = { role: "user", content: answered(json.content) }
+    for (const messages of [
+      [question, said, results],
+      [...loop([use]), { role: "assistant", content: "5 degrees." }, { role: "user", content: "And?" }],
+      [...prefill, { role: "user", content: "hi" }]
+    ]) {
+      const body = await adjusted(model, { ...asked, messages }, null)
+      assert.deepStrictEqual(body.thinking, enabled(1024))
+    }
+  })
+})
