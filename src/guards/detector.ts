@@ -3,7 +3,7 @@
  * https://docs.litellm.ai/docs/adding_provider/generic_guardrail_api (docs/guards.md#what-is-sent).
  */
 import { Dispatcher } from "@effect/platform-node/NodeHttpClient"
-import { Clock, Duration, Effect, Exit, Option } from "effect"
+import { Clock, Duration, Effect, Exit, Option, RcMap } from "effect"
 import { noRoom } from "../catalog/GatewayError.ts"
 import { CurrentCall, makeClient, postJson } from "../cloud/client.ts"
 import { type ClientCertificate, connect } from "../cloud/connections.ts"
@@ -80,17 +80,17 @@ const outcomeOf = (exit: Exit.Exit<Verdict | undefined, unknown>): string => {
   return error instanceof GuardFailure ? error.why : error === undefined ? "cancelled" : "memory"
 }
 
-const clientBy = (certificate?: ClientCertificate) =>
+const clientBy = (certificate: ClientCertificate | undefined) =>
   Effect.provideServiceEffect(makeClient, Dispatcher, connect(certificate))
 
 /** Made once; then makes a guard of its settings. Every call has a span and is counted. */
 export const makeDetectors = Effect.gen(function* () {
-  const shared = yield* clientBy()
+  // By certificate: when the file names another, the connections that were made with the one before end after their last call.
+  const clients = yield* RcMap.make({ lookup: clientBy, idleTimeToLive: "1 minute" })
   const openSpan = yield* makeOpenSpan
   const clock = yield* Clock.Clock
 
-  return Effect.fnUntraced(function* (settings: GuardRead) {
-    const client = settings.client === undefined ? shared : yield* clientBy(settings.client)
+  return (settings: GuardRead): Guard => {
     const { action, deadline = twoSeconds, hold = "sentence", name, onFailure = "refuse", url, when } = settings
     const held = levelsOf(settings)
     const to = new URL(url + path)
@@ -104,6 +104,7 @@ export const makeDetectors = Effect.gen(function* () {
       if (!take(body.length)) return yield* noRoom
       yield* Effect.addFinalizer(() => Effect.sync(() => void take(-body.length)))
       const request = postJson(to, { "content-type": "application/json", accept: "application/json" }, body)
+      const client = yield* RcMap.get(clients, settings.client)
       const call = { sent: () => {}, take, received: () => {} }
       const response = yield* client.execute(request).pipe(
         Effect.provideService(CurrentCall, call),
@@ -150,6 +151,6 @@ export const makeDetectors = Effect.gen(function* () {
         )
       })
 
-    return { name, action, when, hold, onFailure, judge } satisfies Guard as Guard
-  })
+    return { name, action, when, hold, onFailure, judge }
+  }
 })

@@ -72,15 +72,12 @@ export const guardsLayer = ({ file, markings, poll = "2 seconds" }: GuardsOption
       if (Option.isNone(file)) return Guards.of({ of: () => own.map(({ guard }) => guard) })
       const detectorOf = yield* makeDetectors
       const path = file.value
-      const build = ({ guards }: { readonly guards: ReadonlyArray<GuardRead> }) =>
-        Effect.map(
-          Effect.forEach(guards, (settings) =>
-            Effect.map(detectorOf(settings), (guard) => ({ guard, holds: holdsFor(settings) }))
-          ),
-          (guards) => [...own, ...guards]
-        )
+      const build = ({ guards }: { readonly guards: ReadonlyArray<GuardRead> }) => [
+        ...own,
+        ...guards.map((settings) => ({ guard: detectorOf(settings), holds: holdsFor(settings) }))
+      ]
       const initial = yield* readGuards(path)
-      let inForce = yield* build(initial)
+      let inForce = build(initial)
       yield* watchFile({
         kind: "guards",
         path,
@@ -89,10 +86,11 @@ export const guardsLayer = ({ file, markings, poll = "2 seconds" }: GuardsOption
         read: readGuards(path),
         initial,
         every: poll,
-        take: Effect.fnUntraced(function* (read) {
-          inForce = yield* build(read)
-          yield* Effect.logInfo(`guards read from ${path}`)
-        }),
+        take: (read) =>
+          Effect.suspend(() => {
+            inForce = build(read)
+            return Effect.logInfo(`guards read from ${path}`)
+          }),
         complaint: (message) => `${message}. The guards in force stay.`
       })
       return Guards.of({ of: (facts) => inForce.filter(({ holds }) => holds(facts)).map(({ guard }) => guard) })

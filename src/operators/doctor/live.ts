@@ -79,7 +79,7 @@ export const guardsLiveCheck = (settings: GatewaySettings, file: string): Check 
     Effect.gen(function* () {
       const { guards } = yield* readGuards(file)
       const detectorOf = yield* makeDetectors
-      return yield* Effect.forEach(guards, (guard) => Effect.flatMap(detectorOf(guard), (made) => ask(guard, made)), {
+      return yield* Effect.forEach(guards, (guard) => ask(guard, detectorOf(guard)), {
         concurrency: 8
       })
     }).pipe(Effect.scoped, Effect.provideService(Settings, settings)),
