@@ -1,6 +1,6 @@
 /** What a chat conversation is made of: messages and their parts, tools and calls (docs/api.md#chat-messages). */
 import { Schema } from "effect"
-import { type AsJson, described, flag, jsonObject, nullable, object, ParsedJson, sized } from "./fields.ts"
+import { type AsJson, described, flag, nullable, object, ParsedJson, parameters, sized } from "./fields.ts"
 import { kind } from "./kinds.ts"
 
 /** Limits (docs/api.md#limits) that the schema enforces; those on media are in `dialect/media`. */
@@ -165,11 +165,7 @@ export const Tool = kind("function", {
       "What the function does, for the model.",
       "The weather in a city"
     ),
-    parameters: nullable(jsonObject(), "The parameters as a JSON Schema of type object.", {
-      type: "object",
-      properties: { city: { type: "string" } },
-      required: ["city"]
-    }),
+    parameters,
     strict: flag("Whether the arguments must follow the schema exactly.")
   }).annotate({ description: "The function itself." })
 }).annotate({

@@ -12,6 +12,7 @@ import {
   nullable,
   object,
   PositiveInt,
+  parameters,
   refused,
   wholeBetween
 } from "./fields.ts"
@@ -24,11 +25,7 @@ const description = nullable(Schema.String, "What it does, for the model.", "The
 const functionTool = kind("function", {
   name,
   description,
-  parameters: nullable(jsonObject(), "The parameters as a JSON Schema of type object.", {
-    type: "object",
-    properties: { city: { type: "string" } },
-    required: ["city"]
-  }),
+  parameters,
   strict: nullable(Schema.Boolean, "Whether the arguments must follow the schema exactly.", true)
 }).annotate({
   identifier: "FunctionTool",

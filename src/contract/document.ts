@@ -16,19 +16,12 @@ const header = (description: string, schema: Readonly<Record<string, unknown>>, 
 })
 const text = { type: "string" }
 const count = { type: "integer", minimum: 0 }
+const uuid = { type: "string", format: "uuid" }
 const id = "3c9f5f0e-6d0b-4f3c-9f0e-0f6a1d2b7c11"
 
 export const headers = {
-  "x-request-id": header(
-    "The gateway's ID of the request, which its operator can look up.",
-    { type: "string", format: "uuid" },
-    id
-  ),
-  "request-id": header(
-    "The same ID, where the vendor's client libraries look for it.",
-    { type: "string", format: "uuid" },
-    id
-  ),
+  "x-request-id": header("The gateway's ID of the request, which its operator can look up.", uuid, id),
+  "request-id": header("The same ID, where the vendor's client libraries look for it.", uuid, id),
   link: header("Where the usage notice is.", text, '</>; rel="terms-of-service"'),
   allow: header("The method that the path takes.", { type: "string", enum: ["GET", "POST"] }, "POST"),
   "x-gateway-served-by": header("The cloud and region that the request went to.", text, "bedrock/us-gov-west-1"),
@@ -96,6 +89,8 @@ type Json = unknown
 type JsonObject = { [key: string]: Json }
 
 const object = (value: unknown): JsonObject => (isObject(value) ? value : {})
+/** What stands at the end of a path of keys. */
+const at = (value: Json, ...path: ReadonlyArray<string>): Json => path.reduce((inner, key) => object(inner)[key], value)
 const isEmpty = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0
 
 const references = (names: ReadonlyArray<string>): JsonObject =>
@@ -126,10 +121,15 @@ const exampleNames = (value: Json): readonly [name: string, summary: string] => 
   return object(value).tools === undefined ? ["question", "A request"] : ["tools", "With a tool"]
 }
 
+/** The schema that a media type refers to. */
+const referred = (media: Json, schemas: JsonObject): Json => {
+  const reference = at(media, "schema", "$ref")
+  return typeof reference === "string" ? schemas[reference.split("/").at(-1) ?? ""] : undefined
+}
+
 /** What a media type shows, from the examples of its schema: most tools look nowhere else. */
 const shown = (media: Json, schemas: JsonObject, name: (value: Json) => readonly [name: string, summary: string]) => {
-  const { $ref } = object(object(media).schema)
-  const { examples } = object(typeof $ref === "string" ? schemas[$ref.split("/").at(-1) ?? ""] : undefined)
+  const examples = at(referred(media, schemas), "examples")
   if (!Array.isArray(examples)) return object(media)
   const named = examples.map((value) => {
     const [key, summary] = name(value)
@@ -141,7 +141,7 @@ const shown = (media: Json, schemas: JsonObject, name: (value: Json) => readonly
 const errorOf = (content: JsonObject, status: string): JsonObject => {
   const json = object(content["application/json"])
   const { type, message } = statuses[status] ?? {}
-  const messages = object(json.schema).$ref === "#/components/schemas/MessagesErrorBody"
+  const messages = at(json, "schema", "$ref") === "#/components/schemas/MessagesErrorBody"
   return {
     "application/json": { ...json, example: { ...(messages ? { type: "error" } : {}), error: { type, message } } }
   }
@@ -172,7 +172,7 @@ const replyOf = (endpoint: Endpoint, schemas: JsonObject, status: string, given:
 
 const operation = (endpoint: Endpoint, schemas: JsonObject, op: JsonObject): JsonObject => {
   const body = object(op.requestBody)
-  const json = object(body.content)["application/json"]
+  const json = at(body, "content", "application/json")
   return {
     ...op,
     security: endpoint.surface === undefined ? [] : [{ apiKey: [] }],
@@ -245,21 +245,18 @@ export const withModels = (
   ids: (purpose: Purpose) => ReadonlyArray<string>
 ): JsonObject => {
   const whole = structuredClone(document)
-  const schemas = object(object(whole.components).schemas)
+  const schemas = object(at(whole, "components", "schemas"))
   for (const [path, { purpose }] of endpoints) {
     const served = purpose === undefined ? [] : ids(purpose)
     const [first] = served
-    const media = object(
-      object(object(object(object(object(whole.paths)[path]).post).requestBody).content)["application/json"]
-    )
-    const name = object(media.schema).$ref
-    if (first === undefined || typeof name !== "string") continue
-    const schema = object(schemas[name.split("/").at(-1) ?? ""])
-    const model = object(object(schema.properties).model)
-    model.examples = served
+    const media = at(whole, "paths", path, "post", "requestBody", "content", "application/json")
+    const schema = referred(media, schemas)
+    if (first === undefined || schema === undefined) continue
+    object(at(schema, "properties", "model")).examples = served
+    const examples = at(schema, "examples")
     const values = [
-      ...(Array.isArray(schema.examples) ? schema.examples : []),
-      ...Object.values(object(media.examples)).map((example) => object(example).value)
+      ...(Array.isArray(examples) ? examples : []),
+      ...Object.values(object(at(media, "examples"))).map((example) => at(example, "value"))
     ]
     for (const example of values.map(object)) {
       if (!served.includes(String(example.model))) example.model = first

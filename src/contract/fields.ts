@@ -67,6 +67,10 @@ export const Integer = Schema.declare(
   }
 )
 
+/** A required field, with what it says about itself. */
+export const described = <S extends Schema.Top>(schema: S, description: string, example?: S["Type"]) =>
+  schema.annotate({ description, ...(example === undefined ? {} : { examples: [example] }) })
+
 /** What an optional field says beside its description. */
 export interface Notes<A> {
   /** What holds where the field is absent. */
@@ -99,6 +103,13 @@ export const nullable = <S extends Schema.Top>(
   ) as unknown as typeof sent
 }
 
+/** The parameters of a function. */
+export const parameters = nullable(jsonObject(), "The parameters as a JSON Schema of type object.", {
+  type: "object",
+  properties: { city: { type: "string" } },
+  required: ["city"]
+})
+
 /** An optional yes or no, and which holds where it is absent. */
 export const flag = (description: string, absent = false) =>
   nullable(Schema.Boolean, description, !absent, { default: absent })
@@ -120,10 +131,6 @@ export const maybe = <S extends Schema.Top>(schema: S, description: string) =>
 /** An object with these fields, and with any others. */
 export const object = <const F extends Schema.Struct.Fields>(fields: F) =>
   Schema.StructWithRest(Schema.Struct(fields), rest).annotate({ message: notAnObject })
-
-/** A required field, with what it says about itself. */
-export const described = <S extends Schema.Top>(schema: S, description: string, example?: S["Type"]) =>
-  schema.annotate({ description, ...(example === undefined ? {} : { examples: [example] }) })
 
 /** The composite model ID; the resolver judges it. */
 export const ModelField = Schema.String.check(
