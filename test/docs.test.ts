@@ -1,5 +1,5 @@
 /** Documents lead where they say, and what the source cites is there. */
-import { readdirSync, readFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { brokenLink, documentAt, documents, root } from "./support/readme.ts"
@@ -40,6 +40,29 @@ describe("citations", () => {
       .map(([file, citation]) => [file, citation, brokenLink("README.md", citation)] as const)
       .filter(([, , problem]) => problem !== undefined)
     assert.deepEqual(broken, [])
+  })
+})
+
+describe("files", () => {
+  const named = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, path = ""]) => path)
+
+  it("that documents name are there", () => {
+    const paths = documents.flatMap(({ text }) => named(text, /`((?:src|test|bench|deploy)\/[\w./-]+\.\w+)`/g))
+    assert.isAbove(paths.length, 50)
+    assert.deepEqual(
+      paths.filter((path) => !existsSync(join(root, path))),
+      []
+    )
+  })
+
+  it("that comments name are there", () => {
+    const own = sources.filter((file) => file.startsWith("src/"))
+    const paths = own.flatMap((file) => named(readFileSync(join(root, file), "utf8"), /`([\w/]+\.ts)`/g))
+    assert.isNotEmpty(paths)
+    assert.deepEqual(
+      paths.filter((path) => !own.some((file) => file.endsWith(`/${path}`))),
+      []
+    )
   })
 })
 

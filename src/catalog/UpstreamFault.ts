@@ -1,6 +1,6 @@
 /**
  * How an upstream failed, in its own terms, wherever it said so: by an HTTP status, by a frame, or inside a reply that began
- * well. What it means to the caller is decided in one place (`provider/fault.ts`).
+ * well. What it means to the caller is decided in one place (`cloud/fault.ts`).
  */
 import { arrayOf, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 

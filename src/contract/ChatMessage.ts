@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { type AsJson, described, flag, nullable, object, ParsedJson, parameters, sized } from "./fields.ts"
 import { kind } from "./kinds.ts"
 
-/** Limits (docs/api.md#limits) that the schema enforces; those on media are in `dialect/media`. */
+/** Limits (docs/api.md#limits) that the schema enforces; those on media are in `vendors/media.ts`. */
 export const chatLimits = { messages: 2048, tools: 128, toolCalls: 128, toolCallId: 256, description: 65_536 } as const
 
 export const atMost = (limit: number, what: string) =>
