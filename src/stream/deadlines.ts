@@ -102,14 +102,13 @@ export const withDeadlines =
           /** Fills silence, until the time is over. */
           const look = () => {
             const at = now()
-            if (at - startedAt >= ceiling) return finish(ceilingError)
-            if (at - silentSince() >= idle) return finish(idleError)
+            const [ceilingAt, idleAt] = [startedAt + ceiling, silentSince() + idle]
+            if (at >= Math.min(ceilingAt, idleAt)) return finish(idleAt < ceilingAt ? idleError : ceilingError)
             if (at - emittedAt >= heartbeat) {
               emittedAt = at
               offer([keepAlive])
             }
-            const next = Math.min(startedAt + ceiling, silentSince() + idle, emittedAt + heartbeat)
-            timer = setTimeout(look, Math.max(1, next - at))
+            timer = setTimeout(look, Math.max(1, Math.min(ceilingAt, idleAt, emittedAt + heartbeat) - at))
           }
           yield* Effect.acquireRelease(
             Effect.sync(() => {

@@ -167,6 +167,17 @@ describe("a cloud", () => {
 })
 
 describe("a reply", () => {
+  it("that is over late says what was over first", async () => {
+    const { readOn, say } = await running({ ceiling: 1_000, idle: 500 })
+    await say("a")
+    const ending = readOn()
+    const late = performance.now() + 2_000
+    const clock = vi.spyOn(performance, "now").mockReturnValue(late)
+    await pass(600)
+    assert.propertyVal(await ending(), "code", "idle")
+    clock.mockRestore()
+  })
+
   it("that takes too long ends, however much is said", async () => {
     const { got, readOn, say, seen } = await running({ ceiling: 1_000, idle: 500 })
     const ending = readOn()
