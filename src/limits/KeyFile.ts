@@ -1,10 +1,10 @@
 /** The file that holds the API keys' digests and what each key may do (docs/decisions.md#keys). It never holds a secret. */
 import { hash, randomBytes } from "node:crypto"
-import { DateTime, Effect, Schema } from "effect"
+import { DateTime, Effect, Record, Schema } from "effect"
 import { levels } from "../catalog/Level.ts"
-import type { Limits } from "../contract/Security.ts"
 import type { OperatorError } from "../wire/OperatorError.ts"
 import { parser, readOwned, withLock, writeAtomic } from "./files.ts"
+import { limitKinds } from "./limits.ts"
 
 const Digest = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
 const Count = Schema.Int.check(Schema.isGreaterThan(0))
@@ -23,16 +23,7 @@ export const Name = Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(
 export const mostCost = 1_000_000_000
 const Cost = Count.check(Schema.isLessThanOrEqualTo(mostCost))
 
-/** As in `Limits`. */
-const limitFields = {
-  requestsPerMinute: Schema.optional(Count),
-  tokensPerMinute: Schema.optional(Count),
-  streams: Schema.optional(Count),
-  dailyTokens: Schema.optional(Count),
-  monthlyTokens: Schema.optional(Count),
-  dailyCost: Schema.optional(Cost),
-  monthlyCost: Schema.optional(Cost)
-} satisfies Readonly<Record<keyof Limits, Schema.Top>>
+const limitFields = Record.map(limitKinds, ({ unit }) => Schema.optional(unit === "cost" ? Cost : Count))
 
 /** Whether a pattern such as `claude-*` holds for a text, to the letter. */
 export const matches = (pattern: string, text: string): boolean =>

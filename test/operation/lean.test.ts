@@ -38,7 +38,7 @@ describe("serve", () => {
     const loaded: ReadonlyArray<string> = JSON.parse(readFileSync(file, "utf8"))
     assert.isTrue(loaded.some((name) => name.endsWith("/src/Server.ts")))
     const needless = [
-      /\/src\/operators\/cli\/(?!run|explainSetting)/,
+      /\/src\/operators\/cli\/(?!run)/,
       /\/effect\/dist\/cli\//,
       /\/src\/Client\.ts$/,
       /\/src\/sandbox\//,

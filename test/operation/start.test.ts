@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { explainSetting } from "../../src/operators/cli/explainSetting.ts"
+import { explainSetting } from "../../src/operators/cli/run.ts"
 import { load } from "../../src/Settings.ts"
 import { serve, start, until } from "./child.ts"
 

@@ -1,8 +1,36 @@
 /** Runs a command to its end: failures in words, and the exit code. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Cause, Config, Console, Effect, Exit, Option, Runtime } from "effect"
+import { Cause, Config, Console, Effect, Exit, Option, Predicate, Runtime, SchemaIssue } from "effect"
+import { oneLine } from "../../limits/files.ts"
 import { nodeStatements, statement } from "../../statements.ts"
-import { explainSetting } from "./explainSetting.ts"
+
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** What the schemas' own words leave out, by those words. */
+const examples: ReadonlyArray<readonly [words: RegExp, example: string]> = [
+  [/Duration string/, 'a time such as "500 millis", "30 seconds" or "5 minutes"'],
+  [/an integer|NumberFromString/, "a whole number"],
+  [/boolean|"true" \| "yes"/, "true or false"]
+]
+
+const inWords = (message: string): string => {
+  const example = examples.find(([words]) => words.test(message))
+  if (example !== undefined) return `must be ${example[1]}`
+  const values = /^Expected ((?:"[^"]*"(?: \| )?)+)$/.exec(message)?.[1]
+  if (values !== undefined) return `must be one of ${values.replaceAll('"', "").replaceAll(" | ", ", ")}`
+  return oneLine(message.replace(/^Expected (a value )?/, "must be "))
+}
+
+/** Which setting is wrong, and what would work, in one line. The value is not repeated: it may be a secret. */
+export const explainSetting = ({ cause }: Config.ConfigError): string => {
+  if (cause._tag !== "SchemaError") return cause.message
+  const { issues } = format(cause.issue)
+  const problems = issues.map(({ message, path = [] }) => {
+    const name = path.map((part) => String(typeof part === "object" ? part.key : part)).join("_")
+    return message === "Missing key" ? `${name} is not set` : `${name} ${inWords(message)}`
+  })
+  return [...new Set(problems)].join("; ")
+}
 
 const end = (message: string, text = `gateway: ${message}`) => Console.error(statement("fatal", message, text))
 
@@ -11,11 +39,8 @@ const explain = (cause: Cause.Cause<unknown>) => {
   const error = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (!Runtime.getErrorReported(error)) return Effect.void
   if (error instanceof Config.ConfigError) return end(explainSetting(error))
-  const message =
-    error instanceof Error || (typeof error === "object" && error !== null && "message" in error)
-      ? String(error.message)
-      : undefined
-  if (message !== undefined && message !== "") return end(message)
+  const message = Predicate.hasProperty(error, "message") ? String(error.message) : ""
+  if (message !== "") return end(message)
   const all = Cause.pretty(cause)
   return end(all, all)
 }

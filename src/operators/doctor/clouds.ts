@@ -37,7 +37,7 @@ const firstSet = (
 ): string => named.find(([, value]) => Option.isSome(value))?.[0] ?? otherwise
 
 /** The active clouds. */
-const targets = (clouds: CloudSettings): ReadonlyArray<Target> =>
+export const targets = (clouds: CloudSettings): ReadonlyArray<Target> =>
   [
     Option.map(clouds.vertex, (settings): Target => {
       const origin = Option.getOrElse(settings.baseUrl, () => vertex.host(settings.location))

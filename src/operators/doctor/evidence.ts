@@ -6,12 +6,9 @@ import { hash, X509Certificate } from "node:crypto"
 import { DateTime, Effect, Option, Result } from "effect"
 import type { Catalog } from "../../catalog/Catalog.ts"
 import { catalogSource } from "../../catalog/CatalogStore.ts"
-import type { Cloud } from "../../catalog/clouds.ts"
 import { formatBoundary } from "../../catalog/Level.ts"
 import partition from "../../catalog/partition.json" with { type: "json" }
 import { requestable } from "../../catalog/Resolver.ts"
-import * as bedrock from "../../cloud/bedrock.ts"
-import * as vertex from "../../cloud/vertex.ts"
 import { version } from "../../contract/version.ts"
 import { cryptoFacts } from "../../fips.ts"
 import { isOver, type Key, readBook } from "../../limits/KeyFile.ts"
@@ -23,6 +20,7 @@ import { tlsPolicy } from "../../tlsPolicy.ts"
 import { settingNames } from "../../unknownSettings.ts"
 import { makeChainChecking } from "../usage/chainCheck.ts"
 import { checkFiles, readFiles } from "../usage/readFiles.ts"
+import { targets } from "./clouds.ts"
 import { examine, setupOf } from "./examine.ts"
 
 const day = 86_400_000
@@ -33,20 +31,12 @@ const settingsInForce = (environment: Environment, settings: GatewaySettings, cl
   sha256: settingsDigest({ settings, clouds })
 })
 
-/** The clouds' own addresses: FIPS endpoints show by their names. */
-const ownAddresses = (clouds: CloudSettings): Readonly<Partial<Record<Cloud, string>>> => ({
-  ...Option.match(clouds.bedrock, {
-    onNone: () => ({}),
-    onSome: (settings) => ({ bedrock: bedrock.host(settings, settings.region) })
-  }),
-  ...Option.match(clouds.vertex, { onNone: () => ({}), onSome: ({ location }) => ({ vertex: vertex.host(location) }) })
-})
-
 const sha256 = (value: unknown): string => hash("sha256", JSON.stringify(value), "hex")
 
 const catalogInForce = (settings: GatewaySettings, clouds: CloudSettings, catalog: Catalog) => {
   const { leftOut, list } = requestable(catalog, sitesOf(clouds))
-  const own = ownAddresses(clouds)
+  // FIPS endpoints show by their names.
+  const origins = new Map<string, string>(targets(clouds).map(({ cloud, origin }) => [cloud, origin]))
   const served = (cloud: string) => [
     ...new Set(list.filter(({ deployment }) => deployment.cloud === cloud).map(({ level }) => level))
   ]
@@ -59,10 +49,10 @@ const catalogInForce = (settings: GatewaySettings, clouds: CloudSettings, catalo
       left_out: leftOut.length
     },
     partition: { sha256: sha256(partition) },
-    clouds: addressesOf(clouds).map(({ cloud, declared, region, url }) => ({
+    clouds: addressesOf(clouds).map(({ cloud, declared, region }) => ({
       cloud: clouds.simulated ? `sandbox-${cloud}` : cloud,
       region,
-      address: clouds.simulated ? "simulated on this machine" : (url ?? own[cloud]),
+      address: clouds.simulated ? "simulated on this machine" : origins.get(cloud),
       ...(declared === undefined ? {} : { declared: formatBoundary(declared) }),
       serves: served(cloud)
     })),

@@ -5,6 +5,7 @@
 import { X509Certificate } from "node:crypto"
 import { Clock, Effect, Option } from "effect"
 import { CatalogStore, catalogSource } from "../../catalog/CatalogStore.ts"
+import type { Limits } from "../../contract/Security.ts"
 import { service, version } from "../../contract/version.ts"
 import { cryptoFacts } from "../../fips.ts"
 import { Keys } from "../../limits/Keys.ts"
@@ -47,11 +48,7 @@ const makeSetup = Effect.gen(function* () {
       version,
       sandbox,
       fips,
-      catalog: {
-        source: catalogSource(settings),
-        since: catalog.since(),
-        ids: catalog.current().list.length
-      },
+      catalog: { source: catalogSource(settings), since: catalog.since(), ids: catalog.current().list.length },
       // One for the whole catalog; without prices nothing costs anything.
       currency: catalog.current().list.find(({ deployment }) => deployment.prices)?.deployment.prices?.currency,
       keys: { source: sandbox && inForce.length === 1 ? "sandbox" : keysFile, since, count: inForce.length },
@@ -92,10 +89,7 @@ const maxRows = 200
 /** Milliseconds between two reads of the store. */
 const every = 10_000
 
-interface Limited {
-  readonly monthlyTokens?: number | undefined
-  readonly monthlyCost?: number | undefined
-}
+type Limited = Pick<Limits, "monthlyTokens" | "monthlyCost">
 const isLimited = ({ monthlyTokens, monthlyCost }: Limited) => monthlyTokens !== undefined || monthlyCost !== undefined
 
 /** Those with a limit go before the others. */
