@@ -62,8 +62,6 @@ export const withOverlay = (catalog: Catalog, text: string): Result.Result<Catal
     )
   })
 
-export { checkCatalog } from "./checkCatalog.ts"
-
 /** The catalog that comes with the gateway. */
 export const shippedCatalog: Result.Result<Catalog, ReadonlyArray<string>> = checkCatalogJson(shipped)
 

@@ -5,7 +5,8 @@
 import { Schema } from "effect"
 import type { ServedCloud } from "./clouds.ts"
 import type { GatewayError, Reason } from "./GatewayError.ts"
-import type { Route, SurfaceName } from "./Route.ts"
+import type { SurfaceName } from "./names.ts"
+import type { Route } from "./Route.ts"
 import type { Tokens } from "./Tokens.ts"
 
 export const Outcome = Schema.Literals([

@@ -20,8 +20,6 @@ export const stripPaths = (deployment: Deployment, betas: ReadonlyArray<Beta>): 
   ])
 ]
 
-export { type Operation, type Purpose, type SurfaceName, surfaceNames } from "./names.ts"
-
 /** A requestable ID and what it is bound to. */
 export interface Entry {
   readonly id: string

@@ -1,7 +1,8 @@
 /** What a cloud is: four values, from which `makeProvider` makes its provider, and where a call to it goes. */
 import { type Cloud as CloudName, cloudFacts } from "../catalog/clouds.ts"
+import type { Operation } from "../catalog/names.ts"
 import { isHostOf } from "../catalog/Partition.ts"
-import type { Operation, Route } from "../catalog/Route.ts"
+import type { Route } from "../catalog/Route.ts"
 import type { CallSpanOptions, ResponseNames } from "../telemetry/spans.ts"
 import type { Decoder } from "../wire/Event.ts"
 import { type JsonObject, objectOf, textOf } from "../wire/json.ts"

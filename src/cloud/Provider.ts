@@ -1,11 +1,12 @@
 /** A provider reaches one cloud. What is asked of it is the surface's or the dialect's business. */
 import { Context, type Effect, type Stream, type Tracer } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
-import type { Operation, Route } from "../catalog/Route.ts"
+import type { Operation } from "../catalog/names.ts"
+import type { Route } from "../catalog/Route.ts"
 import type { UpstreamFault } from "../catalog/UpstreamFault.ts"
 import type { CallSpan } from "../telemetry/spans.ts"
-import type { Event } from "../wire/Event.ts"
 import type { JsonObject } from "../wire/json.ts"
+import type { Event } from "../wire/sse.ts"
 
 /** A body as JSON values; numbers may be raw text where JavaScript's cannot hold them. */
 export type Body = JsonObject

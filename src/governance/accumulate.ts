@@ -1,5 +1,5 @@
 /** Where tool calls go: the flags of a whole reply's calls, and of a stream's, which are collected from its pieces. */
-import { runNow, type Slices } from "../wire/turns.ts"
+import { runNow, type Slices } from "../wire/slices.ts"
 import { collectArguments, collectValue, type Found, makeCollector, type ScanMode } from "./scan.ts"
 
 /** One tool call that names outbound destinations (docs/api.md#governance-flag). */

@@ -1,5 +1,5 @@
 /** What hides a destination without hiding it from its reader: escapes of JSON, and for the strict scan encodings and other forms. */
-import { type Slices, sliceCharacters } from "../wire/turns.ts"
+import { type Slices, sliceCharacters } from "../wire/slices.ts"
 import { backslash, characters, code, colon, innerQuote, is, slash, unitAt } from "./characters.ts"
 
 const [quote, letterS, letterP, letterU] = [code('"'), code("s"), code("p"), code("u")]

@@ -1,5 +1,5 @@
 /** Hosts without a scheme, for the strict scan: names, mailboxes, and addresses in other forms. */
-import { type Slices, sliceCharacters } from "../wire/turns.ts"
+import { type Slices, sliceCharacters } from "../wire/slices.ts"
 import { addressStart, isRawIpv6 } from "./address.ts"
 import { reversedStarts, suffixOf, variables } from "./suffixes.ts"
 

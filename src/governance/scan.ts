@@ -1,6 +1,6 @@
 /** The outbound destinations that a tool call names (docs/api.md#governance-flag). */
 import { printText } from "../wire/print.ts"
-import { type Slices, sliceCharacters } from "../wire/turns.ts"
+import { type Slices, sliceCharacters } from "../wire/slices.ts"
 import { addressEnd, bracketedIpv6, isAddress, numbersEnd, placeOf, wholeIpv6 } from "./address.ts"
 import { type Characters, colon, digits, unitAt } from "./characters.ts"
 import { hiddenInBase64, undisguise, unescapeJson } from "./disguise.ts"

@@ -2,7 +2,7 @@
  * Screens the tools of a request for parameters that describe an outbound destination (docs/api.md#tool-screen). Listed names are
  * found however they are spelled, in names and in patterns for names.
  */
-import { type Slices, sliceValues } from "../wire/turns.ts"
+import { type Slices, sliceValues } from "../wire/slices.ts"
 import {
   childOf,
   entryOf,

@@ -3,7 +3,7 @@
  * and banner lines (docs/guards.md#markings). Upper case only; words in prose are none.
  */
 import type { Level } from "../catalog/Level.ts"
-import { type Slices, sliceCharacters } from "../wire/turns.ts"
+import { type Slices, sliceCharacters } from "../wire/slices.ts"
 
 /** What a marking says of its text. */
 export type Marking = "classified" | "cui"

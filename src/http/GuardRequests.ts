@@ -1,7 +1,7 @@
 /** Shows requests to guards (docs/guards.md). There only where the operator has some: without them nothing is loaded. */
 import { Context, type Effect } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
-import type { Purpose } from "../catalog/Route.ts"
+import type { Purpose } from "../catalog/names.ts"
 import type { NamesModel } from "../surfaces/Surface.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 

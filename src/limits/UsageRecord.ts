@@ -4,8 +4,8 @@
  */
 import { Schema } from "effect"
 import { ServedCloud } from "../catalog/clouds.ts"
+import { surfaceNames } from "../catalog/names.ts"
 import { finalOutcome, Outcome, type RequestFacts } from "../catalog/RequestFacts.ts"
-import { surfaceNames } from "../catalog/Route.ts"
 import { escapeJson } from "../wire/print.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))

@@ -5,9 +5,8 @@ import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Tokens } from "../catalog/Tokens.ts"
 import type { UpstreamFault } from "../catalog/UpstreamFault.ts"
 import type { CallPiece, Governance } from "../governance/accumulate.ts"
-import type { Event } from "../wire/Event.ts"
 import type { Json } from "../wire/json.ts"
-import type { keepAlive } from "../wire/sse.ts"
+import type { Event, keepAlive } from "../wire/sse.ts"
 
 /** One event of the surface's own format, with what governance must know of it. */
 export interface Frame {

@@ -2,9 +2,9 @@
 import { isUtf8 } from "node:buffer"
 import { crc32 } from "node:zlib"
 import { Result } from "effect"
-import { type Decoder, type Event, FramingError, type FramingFailure, UpstreamException } from "../wire/Event.ts"
+import { type Decoder, FramingError, type FramingFailure, UpstreamException } from "../wire/Event.ts"
 import { readObject } from "../wire/json.ts"
-import { maxEventBytes } from "../wire/sse.ts"
+import { type Event, maxEventBytes } from "../wire/sse.ts"
 import { makeRemainder } from "./decode.ts"
 
 /** Total length, length of the headers, and the checksum of both; the checksum of the whole ends a frame. */

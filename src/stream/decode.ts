@@ -1,6 +1,7 @@
 /** The bytes of a streamed reply become events, all those of a network chunk in one array. */
 import { Cause, Exit } from "effect"
-import type { Decoded, Decoder, Event, FramingFailure } from "../wire/Event.ts"
+import type { Decoded, Decoder, FramingFailure } from "../wire/Event.ts"
+import type { Event } from "../wire/sse.ts"
 import { failed, stage } from "./stage.ts"
 
 export interface DecodeOptions<E, E2> {

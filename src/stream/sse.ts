@@ -1,7 +1,7 @@
 /** The bytes of server-sent events, as clouds stream them: strict where a lenient reader would make up a model's words. */
 import { isUtf8 } from "node:buffer"
-import { type Decoder, type Event, FramingError, type FramingFailure } from "../wire/Event.ts"
-import { eventReader, maxEventBytes } from "../wire/sse.ts"
+import { type Decoder, FramingError, type FramingFailure } from "../wire/Event.ts"
+import { type Event, eventReader, maxEventBytes } from "../wire/sse.ts"
 import { makeRemainder } from "./decode.ts"
 
 const LF = 10

@@ -1,7 +1,8 @@
 /** What a surface is: pure functions that say what a request asks of a cloud, and what the cloud's reply says to the caller. */
 import type { Result, Schema } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
-import type { Operation, Purpose, Route } from "../catalog/Route.ts"
+import type { Operation, Purpose } from "../catalog/names.ts"
+import type { Route } from "../catalog/Route.ts"
 import type { UpstreamFault } from "../catalog/UpstreamFault.ts"
 import type { Body, Reply } from "../cloud/Provider.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
@@ -9,7 +10,7 @@ import type { Called, Governance } from "../governance/accumulate.ts"
 import type { Protocol, Summary } from "../stream/Frame.ts"
 import type { JsonText } from "../vendors/toolCalls.ts"
 import type { JsonObject } from "../wire/json.ts"
-import type { Slices } from "../wire/turns.ts"
+import type { Slices } from "../wire/slices.ts"
 
 /** What the gateway knows of a request beside its body. */
 export interface Arrival {

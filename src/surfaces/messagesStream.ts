@@ -8,7 +8,6 @@ import type { CallPiece, Governance } from "../governance/accumulate.ts"
 import { type Frame, outputBytes, type Progress, type Protocol } from "../stream/Frame.ts"
 import { isFilter, isGuarded } from "../vendors/answer.ts"
 import { claudeFault, overlayUsage, tokensOf, totalsAtEnd } from "../vendors/claude/reply.ts"
-import type { Event } from "../wire/Event.ts"
 import {
   arrayOf,
   isObject,
@@ -20,7 +19,7 @@ import {
   textOf
 } from "../wire/json.ts"
 import { jsonText } from "../wire/print.ts"
-import { isEventName } from "../wire/sse.ts"
+import { type Event, isEventName } from "../wire/sse.ts"
 import { messagesError } from "./errorResponse.ts"
 import { fenceRemover } from "./messagesFormat.ts"
 

@@ -8,10 +8,9 @@ import type { Scrub } from "../cloud/fault.ts"
 import type { Called, CallPiece } from "../governance/accumulate.ts"
 import { type Frame, outputBytes, type Progress, type Protocol, type Summary } from "../stream/Frame.ts"
 import { responsesFault } from "../vendors/responses/reply.ts"
-import type { Event } from "../wire/Event.ts"
 import { isObject, type JsonObject, numberOf, readExactObject, readObject, textOf } from "../wire/json.ts"
 import { jsonText } from "../wire/print.ts"
-import { isEventName } from "../wire/sse.ts"
+import { type Event, isEventName } from "../wire/sse.ts"
 import { apiError } from "./errorResponse.ts"
 import {
   callOf,

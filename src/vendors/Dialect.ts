@@ -10,8 +10,8 @@ import type { UpstreamFault } from "../catalog/UpstreamFault.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import type { ToolCall } from "../contract/ChatMessage.ts"
 import type { FinishReason } from "../contract/ChatReply.ts"
-import type { Event } from "../wire/Event.ts"
 import type { Json, JsonObject } from "../wire/json.ts"
+import type { Event } from "../wire/sse.ts"
 import type { Adjusted } from "./adjustments.ts"
 
 /** A whole answer, in no one's format. */

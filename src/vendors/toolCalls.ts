@@ -19,7 +19,7 @@ import {
   parseObject
 } from "../wire/json.ts"
 import { jsonText, printText } from "../wire/print.ts"
-import type { Slices } from "../wire/turns.ts"
+import type { Slices } from "../wire/slices.ts"
 import { type Adjusted, changed } from "./adjustments.ts"
 import { digestId } from "./answer.ts"
 import { isBlank } from "./schema.ts"

@@ -2,8 +2,6 @@
 import { Data } from "effect"
 import type { Event } from "./sse.ts"
 
-export type { Event }
-
 /**
  * The bytes are not a well-formed stream of events. `truncated`: the stream ended inside an event. The message
  * never quotes the bytes, which are the caller's data.

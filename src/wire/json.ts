@@ -8,8 +8,6 @@ import { hasNumberedKey, put } from "./keyOrder.ts"
 import { parseInSlices } from "./parseInSlices.ts"
 import { runNow, type Slices, sliceValues } from "./slices.ts"
 
-export { isRaw }
-
 /** ECMAScript's JSON.rawJSON, which TypeScript's library does not know yet. */
 export const rawJson: (text: string) => unknown = Reflect.get(JSON, "rawJSON")
 

@@ -15,9 +15,8 @@ import {
   parseInSlices,
   type Refusal
 } from "./parseInSlices.ts"
-import { inSlices, smallBytes } from "./turns.ts"
-
-export type { Refusal } from "./parseInSlices.ts"
+import { smallBytes } from "./slices.ts"
+import { inSlices } from "./turns.ts"
 
 /** Counts down while texts are read. */
 export interface Budget {

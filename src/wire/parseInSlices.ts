@@ -5,7 +5,7 @@
  */
 import { Data, Result } from "effect"
 import { KeyOrder, keepOrder, put } from "./keyOrder.ts"
-import type { Slices } from "./turns.ts"
+import type { Slices } from "./slices.ts"
 
 /** Deepest nesting of arrays and objects in a body. */
 export const maxDepth = 256

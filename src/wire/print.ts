@@ -3,9 +3,10 @@
  * (docs/decisions.md#work-in-slices); the text is that of `JSON.stringify`, but for the order of keys (`keyOrder.ts`).
  */
 import { Effect } from "effect"
-import { isRaw } from "./json.ts"
+import { isRaw } from "./isObject.ts"
 import { keysInOrder, printedInOrder } from "./keyOrder.ts"
-import { inSlices, type Slices, smallBytes } from "./turns.ts"
+import { type Slices, smallBytes } from "./slices.ts"
+import { inSlices } from "./turns.ts"
 
 /** Control and format characters, line separators, lone surrogates: as escapes of JSON. */
 export const escapeControls = (text: string): string =>

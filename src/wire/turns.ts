@@ -5,8 +5,6 @@
 import { Effect } from "effect"
 import { type Pause, pausing, type Slices } from "./slices.ts"
 
-export * from "./slices.ts"
-
 /** Does one slice of about a millisecond; true when nothing remains to be done. */
 export type Step = () => boolean
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { checkCatalog } from "../../src/catalog/CatalogStore.ts"
+import { checkCatalog } from "../../src/catalog/checkCatalog.ts"
 
 const gpt = {
   id: "gpt",

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { governanceOf } from "../../src/governance/accumulate.ts"
 import { forbiddenNames, screen as slices } from "../../src/governance/screen.ts"
-import { runNow } from "../../src/wire/turns.ts"
+import { runNow } from "../../src/wire/slices.ts"
 import { accumulating, flagCall } from "../support/flagCall.ts"
 import * as scan from "../support/scan.ts"
 

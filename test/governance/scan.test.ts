@@ -8,7 +8,7 @@ import {
   maxDestinationLength,
   maxDestinations
 } from "../../src/governance/scan.ts"
-import { runNow, type Slices, sliceCharacters, sliceValues } from "../../src/wire/turns.ts"
+import { runNow, type Slices, sliceCharacters, sliceValues } from "../../src/wire/slices.ts"
 import { flagCall } from "../support/flagCall.ts"
 import { processorTime } from "../support/processorTime.ts"
 import * as scan from "../support/scan.ts"

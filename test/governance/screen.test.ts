@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { forbiddenNames, maxSchemaDepth, type ScreenMode, screen as slices } from "../../src/governance/screen.ts"
 import { maxText } from "../../src/governance/toolSchema.ts"
-import { runNow } from "../../src/wire/turns.ts"
+import { runNow } from "../../src/wire/slices.ts"
 import { processorTime } from "../support/processorTime.ts"
 
 const screenTools = (...given: Parameters<typeof slices>) => runNow(slices(...given))

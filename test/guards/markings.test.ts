@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { levels } from "../../src/catalog/Level.ts"
 import { contextCharacters, isSpill, type Marking, markingsIn } from "../../src/guards/markings.ts"
-import { runNow } from "../../src/wire/turns.ts"
+import { runNow } from "../../src/wire/slices.ts"
 import { superlinear } from "../support/growth.ts"
 import { documentAt } from "../support/readme.ts"
 

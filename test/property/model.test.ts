@@ -5,9 +5,9 @@ import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
 import { checkCatalog } from "../../src/catalog/checkCatalog.ts"
 import { Cloud, clouds } from "../../src/catalog/clouds.ts"
 import { authorizedLevels, type Level, levels } from "../../src/catalog/Level.ts"
+import type { Purpose } from "../../src/catalog/names.ts"
 import { bestSites, forbids, type Site } from "../../src/catalog/Partition.ts"
 import { formatModelId, makeIndex, parseModelId } from "../../src/catalog/Resolver.ts"
-import type { Purpose } from "../../src/catalog/Route.ts"
 import { purposePaths } from "../../src/contract/Api.ts"
 
 const purposes: ReadonlyArray<Purpose> = ["chat", "messages", "responses", "embeddings", "count_tokens"]

@@ -5,7 +5,7 @@ import { governanceOfCalls } from "../../src/governance/accumulate.ts"
 import { sse } from "../../src/stream/sse.ts"
 import { rewriteResponse } from "../../src/surfaces/responsesReply.ts"
 import { responsesProtocol } from "../../src/surfaces/responsesStream.ts"
-import { runNow } from "../../src/wire/turns.ts"
+import { runNow } from "../../src/wire/slices.ts"
 import { flagCall } from "../support/flagCall.ts"
 import { eventsIn, parsed } from "../support/http.ts"
 import {

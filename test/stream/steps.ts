@@ -1,5 +1,6 @@
 /** Runs a decoder over bytes cut in different ways. */
-import type { Decoded, Decoder, Event, FramingFailure } from "../../src/wire/Event.ts"
+import type { Decoded, Decoder, FramingFailure } from "../../src/wire/Event.ts"
+import type { Event } from "../../src/wire/sse.ts"
 
 export interface Outcome {
   readonly events: ReadonlyArray<Event>

@@ -5,7 +5,7 @@ import {
   governanceOfCalls,
   makeAccumulator
 } from "../../src/governance/accumulate.ts"
-import { runNow } from "../../src/wire/turns.ts"
+import { runNow } from "../../src/wire/slices.ts"
 
 /** The flag of one call, scanned as the contract says. */
 export const flagCall = (call: Called): Flag | undefined => runNow(governanceOfCalls([call], "spec"))?.flags[0]

@@ -6,7 +6,7 @@ import {
   makeCollector,
   type ScanMode
 } from "../../src/governance/scan.ts"
-import { runNow, type Slices } from "../../src/wire/turns.ts"
+import { runNow, type Slices } from "../../src/wire/slices.ts"
 
 const foundBy = (scan: (collector: Collector) => Slices<void>): Found => {
   const collector = makeCollector()

@@ -7,8 +7,8 @@ import { makeAccumulator } from "../../src/governance/accumulate.ts"
 import { decode } from "../../src/stream/decode.ts"
 import type { Protocol } from "../../src/stream/Frame.ts"
 import { governanceSoFar, type ReplyOptions, reply } from "../../src/stream/reply.ts"
-import type { Decoder, Event } from "../../src/wire/Event.ts"
-import { printEvents } from "../../src/wire/sse.ts"
+import type { Decoder } from "../../src/wire/Event.ts"
+import { type Event, printEvents } from "../../src/wire/sse.ts"
 
 export interface StreamedReply {
   readonly text: string

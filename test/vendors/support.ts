@@ -12,8 +12,8 @@ import { Adjusted } from "../../src/vendors/adjustments.ts"
 import { type chunkWriter, makeUsage, readAnswer } from "../../src/vendors/answer.ts"
 import type { Answer, Ending, Piece, ReplyReader } from "../../src/vendors/Dialect.ts"
 import { dialectOf } from "../../src/vendors/dialects.ts"
-import type { Event } from "../../src/wire/Event.ts"
 import type { Json, JsonObject } from "../../src/wire/json.ts"
+import type { Event } from "../../src/wire/sse.ts"
 import { compileStrip } from "../../src/wire/strip.ts"
 
 const catalog = Schema.decodeUnknownSync(Catalog)(
