@@ -3,6 +3,7 @@
  * examples and streams in the way that generators of other languages read them.
  */
 
+import { Record } from "effect"
 import type { Purpose } from "../catalog/names.ts"
 import { isObject } from "../wire/isObject.ts"
 import { statuses } from "./Errors.ts"
@@ -176,9 +177,7 @@ const operation = (endpoint: Endpoint, schemas: JsonObject, op: JsonObject): Jso
   return {
     ...op,
     security: endpoint.surface === undefined ? [] : [{ apiKey: [] }],
-    responses: Object.fromEntries(
-      Object.entries(object(op.responses)).map(([status, reply]) => [status, replyOf(endpoint, schemas, status, reply)])
-    ),
+    responses: Record.map(object(op.responses), (reply, status) => replyOf(endpoint, schemas, status, reply)),
     ...(op.requestBody === undefined
       ? {}
       : { requestBody: { ...body, content: { "application/json": shown(json, schemas, exampleNames) } } })
@@ -189,7 +188,7 @@ const operation = (endpoint: Endpoint, schemas: JsonObject, op: JsonObject): Jso
 const plain = (value: Json): Json => {
   if (Array.isArray(value)) return value.map(plain)
   if (!isObject(value)) return value
-  const out: JsonObject = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]))
+  const out: JsonObject = Record.map(value, plain)
   // That other fields are allowed is a property of the object itself.
   if (Array.isArray(out.allOf) && isObject(out.properties)) {
     const others = out.allOf.filter((part) => !(isObject(part) && isEmpty(part.additionalProperties)))
@@ -217,20 +216,16 @@ export const completeDocument =
   (document: JsonObject): JsonObject => {
     const plainer = object(plain(document))
     const components = object(plainer.components)
+    const schemas = object(components.schemas)
     const known = endpoints()
-    const paths = Object.entries(object(plainer.paths)).map(([path, item]) => {
-      const facts = known.get(path)
-      if (facts === undefined) return [path, item]
-      const operations = Object.entries(object(item)).map(([method, op]) => [
-        method,
-        operation(facts, object(components.schemas), object(op))
-      ])
-      return [path, Object.fromEntries(operations)]
+    const paths = Record.map(object(plainer.paths), (item, path) => {
+      const endpoint = known.get(path)
+      return endpoint === undefined ? item : Record.map(object(item), (op) => operation(endpoint, schemas, object(op)))
     })
     return {
       ...plainer,
       info: { ...object(plainer.info), contact: { name: "The operator of this gateway" } },
-      paths: Object.fromEntries(paths),
+      paths,
       components: { ...components, headers, securitySchemes }
     }
   }

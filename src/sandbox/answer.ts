@@ -1,4 +1,5 @@
 /** The answer of the simulated model to a turn: thinking, text, tool calls, and the stop reason. */
+import { Record } from "effect"
 import type { Directives } from "./directives.ts"
 import { type JsonObject, objectOf, parseObject } from "./json.ts"
 import { keysIn, schemaSample } from "./schemaSample.ts"
@@ -176,4 +177,4 @@ export const argumentsOf = (json: string): JsonObject => parseObject(json) ?? {}
 
 /** A block or item as a stream begins it; `opening` has the fields before their pieces. */
 export const opened = (whole: JsonObject, opening: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(whole).map(([name, value]) => [name, opening[name] ?? value]))
+  Record.map(whole, (value, name) => opening[name] ?? value)

@@ -3,7 +3,7 @@ import { once } from "node:events"
 import type { Server, ServerResponse } from "node:http"
 import { buffer } from "node:stream/consumers"
 import { setTimeout as sleep } from "node:timers/promises"
-import { Data } from "effect"
+import { Data, Record } from "effect"
 import { createServer } from "../nodeHttp.ts"
 import { jsonText } from "../wire/print.ts"
 import { printEvents } from "../wire/sse.ts"
@@ -107,7 +107,7 @@ export const startServer = async (
       leaving.abort()
     })
     try {
-      const headers = Object.fromEntries(Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]))
+      const headers = Record.map(incoming.headers, String)
       const body = await buffer(incoming)
       call = { cloud, method, path: target, headers, body: body.toString(), aborted: false }
       add(call)

@@ -2,6 +2,7 @@
 import { hash, timingSafeEqual } from "node:crypto"
 import { Hash } from "@smithy/core/serde"
 import { SignatureV4 } from "@smithy/signature-v4"
+import { Record } from "effect"
 import { type CloudRequest, Refusal } from "../http.ts"
 import type { Access } from "./access.ts"
 
@@ -37,7 +38,7 @@ export const checkSignature = async (
   const again = await new SignatureV4({ ...service, credentials: key }).sign(
     {
       ...{ method, path, body, protocol: "http:", hostname: host, query: Object.fromEntries(query) },
-      headers: Object.fromEntries(Object.entries(headers).filter(([name]) => names.includes(name)))
+      headers: Record.filter(headers, (_, name) => names.includes(name))
     },
     { signingDate: date, signableHeaders: new Set(names) }
   )

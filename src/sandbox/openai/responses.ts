@@ -1,4 +1,5 @@
 /** The Responses API: the items of GPT's reply, whole and streamed. */
+import { Record } from "effect"
 import { argumentsOf, opened, type Plan, planOf } from "../answer.ts"
 import type { Answer, Failure } from "../faults.ts"
 import { eventStream, jsonReply, sse } from "../http.ts"
@@ -58,7 +59,7 @@ const echoedTool = (tool: Json): JsonObject => {
 
 const echoOf = (body: JsonObject): JsonObject => ({
   ...constant,
-  ...Object.fromEntries(Object.entries(echoed).map(([field, otherwise]) => [field, body[field] ?? otherwise])),
+  ...Record.map(echoed, (otherwise, field) => body[field] ?? otherwise),
   text: { format: { type: "text" }, verbosity: "medium", ...objectOf(body.text) },
   tools: arrayOf(body.tools).map(echoedTool)
 })
