@@ -118,31 +118,31 @@ const messageFields: Readonly<Record<ChatMessage["role"], ReadonlySet<string>>> 
   tool: new Set([...fields, "tool_call_id"])
 }
 
-/** What an assistant goes on to say behind a call is one message with it, because the call's result must come right behind that. */
+/**
+ * What an assistant goes on to say behind a call is one message with it, because the call's result must come right behind that. Its
+ * texts are joined once: each to all before it would take a time that grows with the square of the request.
+ */
 const messagesOf = (messages: ReadonlyArray<ChatMessage>): ReadonlyArray<JsonObject> => {
-  const sent: Array<{ [key: string]: Json }> = []
-  /** The calls of the last message, if it has some. */
-  let calls: Array<Json> | undefined
+  const sent: Array<{ readonly kept: JsonObject; readonly texts: Array<string>; readonly calls: Array<Json> }> = []
   for (const given of messages) {
-    const own = given.role === "assistant" ? (given.tool_calls ?? []).map(toolCall) : []
+    const calls = given.role === "assistant" ? (given.tool_calls ?? []).map(toolCall) : []
     const last = sent.at(-1)
-    if (given.role === "assistant" && calls !== undefined && last !== undefined) {
-      const before = typeof last.content === "string" && last.content !== "" ? [last.content] : []
-      const texts = [...before, ...assistantTexts(given)]
-      if (texts.length > 0) last.content = texts.join("\n\n")
-      for (const call of own) calls.push(call)
+    if (given.role === "assistant" && last !== undefined && last.calls.length > 0) {
+      for (const text of assistantTexts(given)) last.texts.push(text)
+      for (const call of calls) last.calls.push(call)
       continue
     }
     const kept = message(given)
-    calls = own.length === 0 ? undefined : own
-    if (calls !== undefined) kept.tool_calls = calls
-    sent.push(kept)
+    sent.push({ kept, calls, texts: typeof kept.content === "string" && kept.content !== "" ? [kept.content] : [] })
   }
-  return sent
+  return sent.map(({ calls, kept, texts }) => {
+    if (calls.length === 0) return kept
+    return { ...kept, ...(texts.length === 0 ? {} : { content: texts.join("\n\n") }), tool_calls: calls }
+  })
 }
 
 /** `developer` and `system` are not mixed; nulls and empty lists are left out. */
-const message = (message: ChatMessage): { [key: string]: Json } => {
+const message = (message: ChatMessage): JsonObject => {
   const known = messageFields[message.role]
   const kept = omitNull(message, (name) => known.has(name))
   if (message.role === "developer") kept.role = "system"

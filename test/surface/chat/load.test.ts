@@ -107,6 +107,15 @@ const bodies: Readonly<Record<string, (model: string) => unknown>> = {
       n % 2 === 0 ? user(parts(10)) : { role: "assistant", content: "b" }
     )
   }),
+  "2,000 messages of the assistant's in a row": (model) => ({
+    model,
+    messages: [
+      user("a"),
+      { role: "assistant", tool_calls: [{ id: "one", type: "function", function: { name: "f", arguments: "{}" } }] },
+      ...Array.from({ length: 2000 }, () => ({ role: "assistant", content: "lorem ipsum ".repeat(1000) })),
+      { role: "tool", tool_call_id: "one", content: "b" }
+    ]
+  }),
   "30,000 parts": (model) => ({ model, messages: [user(parts(30_000))] }),
   "a schema of 10,000 nodes": (model) => chat(model, "hi", { tools: [functionTool("f", wide(10_000))] })
 }
