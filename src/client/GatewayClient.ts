@@ -20,15 +20,7 @@ import { ApiError, MessagesError } from "../contract/Errors.ts"
 import { ApiKey, MessagesKey } from "../contract/Security.ts"
 import type * as Contract from "./contract.ts"
 import type { StreamError } from "./errors.ts"
-import {
-  chatFormat,
-  type EventFormat,
-  type MessageStreamEvent,
-  messagesFormat,
-  type ResponseStreamEvent,
-  replyReader,
-  responsesFormat
-} from "./events.ts"
+import { type EventFormat, formats, type MessageStreamEvent, type ResponseStreamEvent, replyReader } from "./events.ts"
 import { type GatewayHeaders, isEventStream, readHeaders } from "./headers.ts"
 import type { ForModel, Purpose } from "./ModelName.ts"
 import type { RetryOptions } from "./policy.ts"
@@ -169,14 +161,14 @@ export const makeClient = ({
     Effect.map(
       (api): Client => ({
         chat: {
-          completions: (request) => callEither(api.chat.completions(sent(request)), decoders.chat, chatFormat)
+          completions: (request) => callEither(api.chat.completions(sent(request)), decoders.chat, formats.chat)
         },
         messages: {
-          create: (request) => callEither(api.messages.create(sent(request)), decoders.messages, messagesFormat),
+          create: (request) => callEither(api.messages.create(sent(request)), decoders.messages, formats.messages),
           countTokens: (request) => call(api.messages.countTokens(sent(request)), decoders.countTokens)
         },
         responses: {
-          create: (request) => callEither(api.responses.create(sent(request)), decoders.responses, responsesFormat)
+          create: (request) => callEither(api.responses.create(sent(request)), decoders.responses, formats.responses)
         },
         embeddings: {
           create: (request) => call(api.embeddings.create(sent(request)), decoders.embeddings)

@@ -32,16 +32,16 @@ const parse = <A>(data: string, interpret: (fields: Fields) => Reading<A> | unde
   return (isObject(fields) ? interpret(fields) : undefined) ?? unreadable(data.slice(0, 200))
 }
 
-const reported = (type: unknown, message: unknown): Failure => ({
+const reported = ({ type, message }: Fields): Failure => ({
   type: typeof type === "string" ? type : "api_error",
   message: typeof message === "string" ? message : "the gateway reported an error"
 })
 
-export const chatFormat: EventFormat<ChatCompletionChunk> = ({ data }) =>
+const chat: EventFormat<ChatCompletionChunk> = ({ data }) =>
   data === "[DONE]"
     ? { last: true }
     : parse(data, (fields) => {
-        if (isObject(fields.error)) return { failure: reported(fields.error.type, fields.error.message) }
+        if (isObject(fields.error)) return { failure: reported(fields.error) }
         return Array.isArray(fields.choices) ? { value: fields as ChatCompletionChunk } : undefined
       })
 
@@ -59,11 +59,9 @@ const messageEvents: Readonly<Record<MessageStreamEvent["type"], true>> = {
   ping: true
 }
 /** The format grows by event types that older clients are to pass over. */
-export const messagesFormat: EventFormat<MessageStreamEvent> = ({ event, data }) => {
+const messages: EventFormat<MessageStreamEvent> = ({ event, data }) => {
   if (event === "error") {
-    return parse(data, ({ error }) => ({
-      failure: isObject(error) ? reported(error.type, error.message) : reported(undefined, undefined)
-    }))
+    return parse(data, ({ error }) => ({ failure: reported(isObject(error) ? error : {}) }))
   }
   if (event === undefined || !Object.hasOwn(messageEvents, event)) return {}
   return parse(data, (fields) =>
@@ -74,14 +72,17 @@ export const messagesFormat: EventFormat<MessageStreamEvent> = ({ event, data })
 /** The data of one event of a responses stream; `type` tells them apart. Those of later kinds come as well. */
 export type ResponseStreamEvent = Exclude<ResponseEvent, { readonly type: "error" }>
 const lastResponses: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete", "response.failed"])
-export const responsesFormat: EventFormat<ResponseStreamEvent> = ({ data }) =>
+const responses: EventFormat<ResponseStreamEvent> = ({ data }) =>
   parse(data, (fields) => {
     const { type } = fields
     if (typeof type !== "string") return undefined
     return type === "error"
-      ? { failure: reported(fields.code, fields.message) }
+      ? { failure: reported({ ...fields, type: fields.code }) }
       : { value: fields as ResponseStreamEvent, last: lastResponses.has(type) }
   })
+
+/** By surface. */
+export const formats = { chat, messages, responses }
 
 /** What a piece of text brought: the values, and the failure that came after them. */
 interface ReadValues<A> {

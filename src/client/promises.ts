@@ -4,14 +4,7 @@ import { type CallOptions, makeConnection, type Operation, type PromiseClientOpt
 import type * as Contract from "./contract.ts"
 import { operations } from "./contract.ts"
 import { EventStream } from "./EventStream.ts"
-import {
-  chatFormat,
-  type EventFormat,
-  type MessageStreamEvent,
-  messagesFormat,
-  type ResponseStreamEvent,
-  responsesFormat
-} from "./events.ts"
+import { type EventFormat, formats, type MessageStreamEvent, type ResponseStreamEvent } from "./events.ts"
 import type { ForModel, Purpose } from "./ModelName.ts"
 
 type Json<P extends Purpose, R> = ForModel<P, R> & { readonly stream?: false | null }
@@ -77,16 +70,16 @@ export const createClient = (options: PromiseClientOptions): PromiseClient => {
   return {
     chat: {
       completions: send(operations.createChatCompletion, whole),
-      stream: sendStreamed(operations.createChatCompletion, chatFormat, chatAccumulator)
+      stream: sendStreamed(operations.createChatCompletion, formats.chat, chatAccumulator)
     },
     messages: {
       create: send(operations.createMessage, whole),
-      stream: sendStreamed(operations.createMessage, messagesFormat, messagesAccumulator),
+      stream: sendStreamed(operations.createMessage, formats.messages, messagesAccumulator),
       countTokens: send(operations.countMessageTokens)
     },
     responses: {
       create: send(operations.createResponse, whole),
-      stream: sendStreamed(operations.createResponse, responsesFormat, responsesAccumulator)
+      stream: sendStreamed(operations.createResponse, formats.responses, responsesAccumulator)
     },
     embeddings: { create: send(operations.createEmbeddings) },
     models: {

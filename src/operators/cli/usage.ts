@@ -11,7 +11,7 @@ import { checkFiles, readFiles } from "../usage/readFiles.ts"
 import { damageText, formats, type KeyNames, showSummary, showVerdict } from "../usage/report.ts"
 import { makeRestoring } from "../usage/restore.ts"
 import { dimensions, isDimension, makeSumming } from "../usage/summary.ts"
-import { optionalText, print, settings } from "./shared.ts"
+import { optionalText, print, printing, settings } from "./shared.ts"
 
 /** Dimensions, as `--by` names them. */
 export const parseBy = (text: string) =>
@@ -85,24 +85,19 @@ const verify = Command.make(
   )
 )
 
-const restore = Command.make(
+const restore = printing(
   "restore",
+  "Rebuild the counts of this month and of today, where a Redis or a state directory was lost",
   { files },
-  Effect.fnUntraced(function* (named) {
-    const { gateway } = yield* settings
+  Effect.fnUntraced(function* (named, gateway) {
     const restoring = makeRestoring(yield* Clock.currentTimeMillis)
     const { files } = yield* filesOf(named.files)
     yield* readFiles(files, restoring)
     const { counts, damaged, records } = restoring.result()
     yield* raiseIn(gateway)(counts)
-    yield* print(
-      `Raised ${counts.length} counts of this month and of today to what ${records} records say${
-        damaged === 0 ? "" : `; ${damaged} lines are damaged`
-      }. None was lowered.`
-    )
+    const unread = damaged === 0 ? "" : `; ${damaged} lines are damaged`
+    return `Raised ${counts.length} counts of this month and of today to what ${records} records say${unread}. None was lowered.`
   })
-).pipe(
-  Command.withDescription("Rebuild the counts of this month and of today, where a Redis or a state directory was lost")
 )
 
 const flags = {

@@ -18,7 +18,6 @@ import { chat } from "../../surfaces/chat.ts"
 import { embeddings } from "../../surfaces/embeddings.ts"
 import type { Prepared } from "../../surfaces/Surface.ts"
 import { getOrInsert } from "../../wire/getOrInsert.ts"
-import { steadyMillis } from "../../wire/steady.ts"
 import { type Check, type Found, fail, makeCheck, ok, warn } from "./Finding.ts"
 
 const contract = "It must answer as docs/guards.md#what-is-sent says."
@@ -49,28 +48,25 @@ const asking = (level: Asking["about"]["level"], { surfaces, when }: GuardSettin
   texts: [{ place: when === "after" ? "assistant" : "user", text: "Hello" }]
 })
 
+const time = (took: Duration.Duration): string => `${Math.round(Duration.toMillis(took))} ms`
+
 const ask = Effect.fnUntraced(function* (settings: GuardSettings, { judge }: Guard): Effect.fn.Return<Found> {
   const { name, url } = settings
   const held = levelsOf(settings)
   const level = (settings.levels ?? levels).find((level) => held.has(level)) ?? "il2"
-  const startedAt = yield* steadyMillis
-  const time = Effect.map(steadyMillis, (now) => `${now - startedAt} ms`)
-  return yield* Effect.matchEffect(judge(asking(level, settings)), {
-    onSuccess: (verdict) =>
-      Effect.map(time, (time) =>
-        verdict === undefined
-          ? ok(`${name} at ${url} answered in ${time}`)
-          : warn(
-              `${name} at ${url} answered in ${time}, and finds ${verdict.category} in the word Hello`,
-              "It would find that in most requests: check what it looks for."
-            )
-      ),
-    onFailure: (error) =>
-      Effect.map(time, (time) => {
-        const [what, fix] = error instanceof GuardFailure ? fixes[error.why] : [error.message, contract]
-        return fail(`${name} at ${url} ${what} (${time})`, fix)
-      })
-  })
+  const [took, judged] = yield* Effect.timed(Effect.result(judge(asking(level, settings))))
+  if (Result.isFailure(judged)) {
+    const error = judged.failure
+    const [what, fix] = error instanceof GuardFailure ? fixes[error.why] : [error.message, contract]
+    return fail(`${name} at ${url} ${what} (${time(took)})`, fix)
+  }
+  const answered = `${name} at ${url} answered in ${time(took)}`
+  return judged.success === undefined
+    ? ok(answered)
+    : warn(
+        `${answered}, and finds ${judged.success.category} in the word Hello`,
+        "It would find that in most requests: check what it looks for."
+      )
 })
 
 export const guardsLiveCheck = (settings: GatewaySettings, file: string): Check =>
@@ -79,9 +75,7 @@ export const guardsLiveCheck = (settings: GatewaySettings, file: string): Check 
     Effect.gen(function* () {
       const { guards } = yield* readGuards(file)
       const detectorOf = yield* makeDetectors
-      return yield* Effect.forEach(guards, (guard) => ask(guard, detectorOf(guard)), {
-        concurrency: 8
-      })
+      return yield* Effect.forEach(guards, (guard) => ask(guard, detectorOf(guard)), { concurrency: 8 })
     }).pipe(Effect.scoped, Effect.provideService(Settings, settings)),
     Duration.minutes(2)
   )
@@ -131,15 +125,14 @@ const call = Effect.fnUntraced(function* (
   const { bodies, operation } = prepared.success
   const [body = {}] = bodies
   const attempts: Array<Attempt> = []
-  const startedAt = yield* steadyMillis
   const name = () => [`${entry.model.id} on ${cloudOf(route)}`, attempts.at(-1)?.region ?? []].flat().join("/")
   const rest = { size: 0, keyId: undefined, parent: undefined, attempts, takeMemory: () => true, received: () => {} }
   return yield* providerOf(route)
     .send({ route, operation, body: () => body, ...rest })
     .pipe(
       Effect.tap(({ span }) => Effect.sync(() => span.end())),
-      Effect.andThen(steadyMillis),
-      Effect.map((now) => ok(`${name()} answered in ${now - startedAt} ms`)),
+      Effect.timed,
+      Effect.map(([took]) => ok(`${name()} answered in ${time(took)}`)),
       Effect.catch((error) => {
         const status = error.upstreamStatus === undefined ? "" : ` (the cloud's status ${error.upstreamStatus})`
         return Effect.succeed(fail(`${name()}: ${error.message}${status}`, fixOf(error)))

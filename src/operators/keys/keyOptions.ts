@@ -16,6 +16,7 @@ export const parseGiven = <A, B, E>(
 /** What commas separate, each once. */
 export const itemsOf = (text: string): ReadonlyArray<string> => [...new Set(text.split(",").map((item) => item.trim()))]
 
+/** `il5,itar` */
 export const parseLevels = (text: string) =>
   Effect.forEach(itemsOf(text), (level) =>
     isLevel(level)
@@ -33,7 +34,10 @@ const near = (pattern: string, models: ReadonlyArray<string>): string | undefine
   return meant === undefined ? undefined : `${meant}*`
 }
 
-/** `models`: the catalog's; a pattern that matches none of them is a typing error. Without them it is not looked up. */
+/**
+ * `claude-*,gpt-5.1`. `models`: the catalog's; a pattern that matches none of them is a typing error. Without them it is not
+ * looked up.
+ */
 export const parseModels = (models: ReadonlyArray<string> | undefined) => (text: string) =>
   Effect.forEach(itemsOf(text), (pattern) => {
     if (!isModelPattern(pattern)) {
@@ -70,7 +74,7 @@ export const parseUnused = (text: string) => {
   return days === undefined ? fail("--unused: expected days, such as 30d") : Effect.succeed(days * 86_400_000)
 }
 
-/** A date, a time, or days from now. */
+/** A date, from whose 00:00 UTC the key is refused, a time, or days from now. */
 export const parseExpires = (now: DateTime.Utc) => (text: string) => {
   const days = daysIn(text)
   if (days !== undefined) return Effect.succeed(DateTime.add(now, { days }))

@@ -27,19 +27,13 @@ import {
   parseText
 } from "./keyOptions.ts"
 
-/** The options of `keys create`, as they were typed. */
-interface CreateOptions extends Limits {
+/** Options as they were typed (keyOptions). */
+type Typed = Limits & { readonly [name in "team" | "owner" | "models" | "levels" | "expires"]?: string | undefined }
+
+interface CreateOptions extends Typed {
   readonly name: string
-  readonly team?: string | undefined
-  readonly owner?: string | undefined
   /** `name=value` each. */
   readonly tags?: ReadonlyArray<string> | undefined
-  /** Base model names or prefixes, comma separated: `claude-*,gpt-5.1`. */
-  readonly models?: string | undefined
-  /** Levels, comma separated: `il5,itar`. */
-  readonly levels?: string | undefined
-  /** `2027-01-31` (from 00:00 UTC of that day the key is refused), a full ISO 8601 time, or `90d`. */
-  readonly expires?: string | undefined
 }
 
 /** What a command needs beside its options. */
@@ -53,7 +47,7 @@ interface KeyRules {
 }
 
 /** The fields of a key that creating and changing it have in common. */
-const parseFields = Effect.fnUntraced(function* (options: SetOptions, rules: KeyRules) {
+const parseFields = Effect.fnUntraced(function* (options: Typed, rules: KeyRules) {
   return {
     owner: yield* parseGiven(options.owner, parseText("owner", "who answers for the key")),
     models: yield* parseGiven(options.models, parseModels(rules.models)),
@@ -127,8 +121,7 @@ const changeKey = <A>(
     })
   )
 
-/** The options of `keys set`, as they were typed. */
-interface SetOptions extends Omit<CreateOptions, "name" | "tags"> {
+interface SetOptions extends Typed {
   /** Options whose limits are removed, comma separated. */
   readonly none?: string | undefined
 }
