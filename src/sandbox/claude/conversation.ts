@@ -2,7 +2,6 @@
  * Checks of a request to Claude that span messages, with Anthropic's refusals. Thinking stays in its place: Claude refuses blocks
  * of the latest assistant message that have been moved (docs/upstreams.md#anthropic-messages).
  */
-import { insistOn } from "../shape.ts"
 import type { Message, Part } from "../turn.ts"
 import { insist } from "./messages.ts"
 
@@ -37,17 +36,17 @@ const begunThinking = (messages: ReadonlyArray<Message>, last: number): boolean 
 const checkThoughts = (messages: ReadonlyArray<Message>, thinks: boolean, budgeted: boolean): void => {
   for (const [index, { role, parts }] of messages.entries()) {
     const final = role === "assistant" && parts.at(-1)?.thought !== undefined
-    insistOn({ [`messages.${index}: The final block in an assistant message cannot be \`thinking\`.`]: !final })
+    insist({ [`messages.${index}: The final block in an assistant message cannot be \`thinking\`.`]: !final })
   }
   const last = messages.findLastIndex(({ role }) => role === "assistant")
   const parts = messages[last]?.parts ?? []
   const places = placesOf(parts.map(kindOf))
   for (const [at, { stoodAt }] of parts.entries()) {
-    insistOn({ [`messages.${last}.content.${at}: ${MOVED}`]: !thinks || stoodAt?.(places[at] ?? "") !== false })
+    insist({ [`messages.${last}.content.${at}: ${MOVED}`]: !thinks || stoodAt?.(places[at] ?? "") !== false })
   }
   const goesOn = last === messages.length - 1 || parts.some(({ call }) => call !== undefined)
   const found = parts[0]?.call === undefined ? "text" : "tool_use"
-  insistOn({
+  insist({
     [`messages.${last}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${found}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceding the lastmost set of \`tool_use\` and \`tool_result\` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable \`thinking\`.`]:
       !budgeted || last < 0 || !goesOn || begunThinking(messages, last)
   })
@@ -65,11 +64,9 @@ const checkIds = (messages: ReadonlyArray<Message>): void => {
   }
 }
 
-const idsIn = (message: Message | undefined) => (message?.parts ?? []).flatMap(({ call }) => call?.id ?? [])
-
 const checkPairs = (messages: ReadonlyArray<Message>): void => {
   for (const [index, { parts }] of [...messages, { parts: [] }].entries()) {
-    const asked = new Set(idsIn(messages[index - 1]))
+    const asked = new Set(messages[index - 1]?.parts.flatMap(({ call }) => call?.id ?? []))
     const results = parts.flatMap(({ result }) => result?.id ?? [])
     const answered = new Set(results)
     const [stray] = answered.difference(asked)
