@@ -4,7 +4,7 @@ import { GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { Body } from "../cloud/Provider.ts"
 import { Adjusted, removed } from "../vendors/adjustments.ts"
-import { withOpaqueUser } from "../vendors/claude/userId.ts"
+import { withOpaqueUser } from "../vendors/claude/request.ts"
 import { systemTurns } from "../vendors/refusals.ts"
 import { adjustThinking, withoutSampling } from "../vendors/thinking.ts"
 import {

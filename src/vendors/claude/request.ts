@@ -1,9 +1,10 @@
 /** Anthropic's Messages API, on Vertex and on Bedrock: what is asked (docs/upstreams.md#anthropic-messages). */
+import { createHash } from "node:crypto"
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { Tool } from "../../contract/ChatMessage.ts"
-import { compact, type JsonObject, numberOf, textOf } from "../../wire/json.ts"
+import { compact, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
 import {
   type Adjusted,
@@ -21,7 +22,35 @@ import { chosen, isBlank, jsonFormat, jsonInstruction, parametersOf, stopsOf, to
 import { chatMaxTokens, chatThinking, takes } from "../thinking.ts"
 import { type Enforces, makeEnforces, takesFormat } from "./structured.ts"
 import { canThink, losesMark, marked, type Turn, toConversation, withoutThinking } from "./turns.ts"
-import { hashed, opaqueUser } from "./userId.ts"
+
+/** Longest identifier of a user, in characters. */
+const maxLength = 256
+/** What Bedrock takes of ASCII, but for blanks and `@`. */
+const plain = /^[\w:$#=/+,.-]*$/
+/** Digits that stand for themselves, as in a phone number; those within a UUID or a word do not. */
+const phone = /(?<![\w-])\+?\d[\d.-]{5,}\d(?![\w-])/
+
+/**
+ * Who a request is for, as the vendor takes it on every cloud (`metadata.user_id`). It wants an opaque identifier, such as a hash, and
+ * refuses addresses and phone numbers of people, texts of more than 256 characters and, on Bedrock, most punctuation
+ * (docs/upstreams.md#request-metadata). Such a one becomes its digest, which is the same in every request, so that the vendor can still
+ * tell users apart.
+ */
+const opaqueUser = (id: string): string =>
+  id.length <= maxLength && plain.test(id) && !phone.test(id) ? id : createHash("sha256").update(id).digest("hex")
+
+/** That an identifier was replaced; never the identifier, which may name a person. */
+const hashed = (name: string): string => changed(name, "plain", "sha256")
+
+/** The same in a body of the messages surface, which is shared where nothing is replaced. */
+export const withOpaqueUser = (body: JsonObject, adjusted: Adjusted): JsonObject => {
+  const metadata = objectOf(body.metadata)
+  const id = textOf(metadata.user_id)
+  const user_id = id === undefined ? id : opaqueUser(id)
+  if (user_id === undefined || user_id === id) return body
+  adjusted.add(hashed("metadata.user_id"))
+  return { ...body, metadata: { ...metadata, user_id } }
+}
 
 /** What this dialect says of a request; the rest is named. */
 const saidFields: ReadonlySet<string> = new Set([
