@@ -30,20 +30,22 @@ export class KeyOrder {
   add(key: string): void {
     this.keys.push(key)
     const index = Number(key)
-    if (!(index >= 0 && index <= maxIndex) || String(index) !== key) this.named = true
+    if (!(Number.isInteger(index) && index >= 0 && index <= maxIndex) || String(index) !== key) this.named = true
     else if (this.named || index < this.largest) this.differs = true
     else this.largest = index
   }
 }
 
 const written = Symbol("keys as they were written")
-let printed = 0
+const otherOrder = Symbol("JavaScript has another order")
+/** Whether the engine's printer is to stop at such an object, which takes as long to print as it would have to be printed again. */
+let stops = false
 
-/** The engine's printer has no say in the order; it tells that it met such an object. */
+/** The engine's printer has no say in the order; it tells that it met such an object. One with a key of this name does not, and has JavaScript's order. */
 const inOrder = Object.defineProperty({}, "toJSON", {
   value(this: object): object {
-    printed++
-    return { ...this }
+    if (stops) throw otherOrder
+    return this
   }
 })
 
@@ -52,5 +54,16 @@ export const keepOrder = (fields: object, keys: ReadonlyArray<string>): object =
 
 export const keysInOrder = (value: object): ReadonlyArray<string> => Reflect.get(value, written) ?? Object.keys(value)
 
-/** How many such objects the engine's printer has met so far. */
-export const printedInOrder = (): number => printed
+/** By the engine's printer; undefined where it would change the order of keys. */
+export const engineText = (value: unknown): string | undefined => {
+  const outer = stops
+  stops = true
+  try {
+    return JSON.stringify(value)
+  } catch (error) {
+    if (error === otherOrder) return undefined
+    throw error
+  } finally {
+    stops = outer
+  }
+}

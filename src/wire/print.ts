@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { isRaw } from "./isObject.ts"
-import { keysInOrder, printedInOrder } from "./keyOrder.ts"
+import { engineText, keysInOrder } from "./keyOrder.ts"
 import { type Slices, smallBytes } from "./slices.ts"
 import { inSlices } from "./turns.ts"
 
@@ -121,13 +121,6 @@ export function* printPieces(value: unknown): Generator<string, void, undefined>
     }
   }
   yield text
-}
-
-/** By the engine's printer; undefined where it would change the order of keys. */
-const engineText = (value: unknown): string | undefined => {
-  const before = printedInOrder()
-  const text = JSON.stringify(value)
-  return printedInOrder() === before ? text : undefined
 }
 
 /** The text of JSON, as `JSON.stringify` prints it but for the order of keys. */

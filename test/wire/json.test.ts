@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { numberOf, parseExact, parseWritten, readWrittenObject } from "../../src/wire/json.ts"
-import { jsonText, printPieces } from "../../src/wire/print.ts"
+import { base64Json, jsonText, printPieces } from "../../src/wire/print.ts"
 
 describe("numbers as they were written", () => {
   it.each([
@@ -67,6 +67,7 @@ describe("keys as they were written", () => {
     '{"constructor":{"2":1,"1":1},"toString":1,"0":1}',
     '{"1":0,"-1":0,"2":0}',
     '{"4294967295":0,"4294967294":0}',
+    '{"0.5":0,"1.5":0,"1":0}',
     '{"1":0,"2":0,"a":0}'
   ])("%s", (text) => {
     for (const printed of texts(text)) assert.strictEqual(printed, text)
@@ -82,13 +83,20 @@ describe("keys as they were written", () => {
     assert.strictEqual(JSON.stringify([value]), '[{"2":2,"10":1}]')
   })
 
+  it("stand in a body inside a body, and behind it", () => {
+    const text = '{"10":1,"2":2}'
+    const inner = Buffer.from(text).toString("base64")
+    const body = { a: base64Json(parseWritten(text) as object), b: parseWritten(text) }
+    assert.strictEqual(jsonText(body), `{"a":"${inner}","b":${text}}`)
+  })
+
   it("are as deep as any other", () => {
     const deep = `${'{"2":['.repeat(5_000)}${"]}".repeat(5_000)}`
     assert.isUndefined(readWrittenObject(`${deep}]`))
     assert.strictEqual(typeof readWrittenObject(deep), "object")
   })
 
-  const Key = Schema.Union([Schema.Literals(["1", "2", "10", "01", "-1", "a", "__proto__"]), Schema.String])
+  const Key = Schema.Union([Schema.Literals(["1", "2", "10", "01", "-1", "1.5", "a", "__proto__"]), Schema.String])
   it.prop("any keys", { pairs: Schema.Array(Schema.Tuple([Key, Schema.Json])) }, ({ pairs }) => {
     const unique = [...new Map(pairs)].map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`)
     const text = `{${unique.join(",")}}`
