@@ -35,11 +35,9 @@ export const checkSignature = async (
   if (Math.abs(now - date.getTime()) > SKEW)
     return refused("InvalidSignature", `Signature expired: ${stamp} is not within 5 min. of the current time.`)
   const service = { service: "bedrock", region: key.region, sha256: Hash.bind(null, "sha256"), applyChecksum: false }
+  const signed = Record.filter(headers, (_, name) => names.includes(name))
   const again = await new SignatureV4({ ...service, credentials: key }).sign(
-    {
-      ...{ method, path, body, protocol: "http:", hostname: host, query: Object.fromEntries(query) },
-      headers: Record.filter(headers, (_, name) => names.includes(name))
-    },
+    { method, path, body, protocol: "http:", hostname: host, query: Object.fromEntries(query), headers: signed },
     { signingDate: date, signableHeaders: new Set(names) }
   )
   const { "x-amz-content-sha256": sum = hash("sha256", body) } = headers

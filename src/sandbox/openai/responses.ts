@@ -123,7 +123,10 @@ export const playResponses = (request: GptRequest): Answer => {
   const filter = { blocked: plan.stop === "refusal", source_type: "completion", content_filter_results: filterResults }
   const outputs = outputsOf(plan, read, seed, status)
   const response = {
-    ...{ ...begun, status, output: outputs.map(({ item }) => item), incomplete_details: reason && { reason } },
+    ...begun,
+    status,
+    output: outputs.map(({ item }) => item),
+    incomplete_details: reason && { reason },
     completed_at: reason === null ? now() : null,
     ...(azure && { content_filters: [filter] }),
     usage: {

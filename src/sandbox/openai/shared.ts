@@ -137,16 +137,14 @@ export const filterResults: JsonObject = Object.fromEntries(
 /** A token and its probability; here a piece of text is a token. */
 export const logprob = (token: string) => ({ token, logprob: -0.01, bytes: [...Buffer.from(token)], top_logprobs: [] })
 
-/** Azure's answer to a prompt that its content filter blocks. */
-const filtered = {
-  message:
-    "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry.",
-  ...{ type: null, param: "prompt", code: "content_filter", status: 400 },
-  innererror: {
-    code: "ResponsibleAIPolicyViolation",
-    content_filter_result: { ...filterResults, jailbreak: { filtered: true, detected: true } }
-  }
+const FILTERED =
+  "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry."
+const innererror = {
+  code: "ResponsibleAIPolicyViolation",
+  content_filter_result: { ...filterResults, jailbreak: { filtered: true, detected: true } }
 }
+/** Azure's answer to a prompt that its content filter blocks. */
+const filtered = { message: FILTERED, type: null, param: "prompt", code: "content_filter", status: 400, innererror }
 
 /** An error of Azure itself rather than of OpenAI's API. */
 export const azureError = (code: string, message: string): JsonObject => ({ error: { code, message } })
