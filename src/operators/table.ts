@@ -5,9 +5,3 @@ export const table = (rows: ReadonlyArray<ReadonlyArray<string>>, numbers = Numb
     at < numbers ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0)
   return rows.map((row) => `${row.map(padded).join("  ").trimEnd()}\n`).join("")
 }
-
-export const orAll = (items: ReadonlyArray<string> | undefined): string => items?.join(",") ?? "all"
-export const orNone = (value: string | number | undefined): string => value?.toString() ?? "-"
-
-/** Millionths, as units with cents, not rounded up. */
-export const money = (millionths: number): string => (Math.floor(millionths / 10_000) / 100).toFixed(2)

@@ -3,7 +3,7 @@
  * what each serves, keys by age, the chains of records, versions. Never a secret.
  */
 import { hash, X509Certificate } from "node:crypto"
-import { DateTime, Effect, Option, Result } from "effect"
+import { DateTime, Effect, Option, Record, Result } from "effect"
 import type { Catalog } from "../../catalog/Catalog.ts"
 import { catalogSource } from "../../catalog/CatalogStore.ts"
 import { formatBoundary } from "../../catalog/Level.ts"
@@ -116,9 +116,9 @@ const keysInForce = Effect.fnUntraced(function* ({ keysFile }: GatewaySettings, 
 const chainsInForce = Effect.fnUntraced(function* (log: string, now: string) {
   if (log === "stdout") return { log: "standard output", verified: null }
   const { files, once } = yield* checkFiles([log])
-  const checking = makeChainChecking((file) => once.has(file))
   // A pipe would be taken from its reader.
   if (files.some((file) => once.has(file))) return { log, verified: null }
+  const checking = makeChainChecking(() => false)
   yield* readFiles(files, checking)
   const { breaks, open, records } = checking.result()
   return { log, verified: { at: now, records, breaks, open: open.length, ok: breaks === 0 } }
@@ -142,19 +142,17 @@ const recordsInForce = Effect.fnUntraced(function* (settings: GatewaySettings, n
 
 /** Files that decide who may call and what is seen of it: by what is in them now. */
 const filesInForce = Effect.fnUntraced(function* ({ guardsFile, identityFile, noticeFile }: GatewaySettings) {
-  const named = [
-    ["GATEWAY_GUARDS_FILE", guardsFile],
-    ["GATEWAY_IDENTITY_FILE", identityFile],
-    ["GATEWAY_NOTICE_FILE", noticeFile]
-  ] as const
-  const read = yield* Effect.forEach(named, ([setting, file]) =>
-    Option.isNone(file)
-      ? Effect.succeed([])
-      : orProblem(Effect.map(readRegular(file.value), ({ bytes }) => ({ sha256: hash("sha256", bytes, "hex") }))).pipe(
-          Effect.map((found) => [[setting, { file: file.value, ...found }] as const])
-        )
+  const named = Record.getSomes({
+    GATEWAY_GUARDS_FILE: guardsFile,
+    GATEWAY_IDENTITY_FILE: identityFile,
+    GATEWAY_NOTICE_FILE: noticeFile
+  })
+  const digest = (file: string) => Effect.map(readRegular(file), ({ bytes }) => hash("sha256", bytes, "hex"))
+  return yield* Effect.all(
+    Record.map(named, (file) =>
+      Effect.map(orProblem(Effect.map(digest(file), (sha256) => ({ sha256 }))), (found) => ({ file, ...found }))
+    )
   )
-  return Object.fromEntries(read.flat())
 })
 
 export const evidence = Effect.fnUntraced(function* (environment: Environment) {

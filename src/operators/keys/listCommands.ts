@@ -6,7 +6,7 @@ import type { Ledger } from "../../limits/Ledger.ts"
 import { limitKinds, limitNames } from "../../limits/limits.ts"
 import { type UsageTotals, type Use, type Users, usageTotalsOf } from "../../limits/usageTotals.ts"
 import { fail } from "../../wire/OperatorError.ts"
-import { money, orAll, orNone, table } from "../table.ts"
+import { table } from "../table.ts"
 import { parseGiven, parseUnused } from "./keyOptions.ts"
 import { minute } from "./keysCommand.ts"
 
@@ -53,6 +53,12 @@ const shownKey = (key: Key) => {
   const { digest: _, previous, ...shown } = encodeKey(key)
   return { ...shown, rotatedUntil: previous?.until }
 }
+
+const orAll = (items: ReadonlyArray<string> | undefined): string => items?.join(",") ?? "all"
+const orNone = (value: string | number | undefined): string => value?.toString() ?? "-"
+
+/** Millionths, as units with cents, not rounded up. */
+const money = (millionths: number): string => (Math.floor(millionths / 10_000) / 100).toFixed(2)
 
 const limitHeads = limitNames.map((name) => limitKinds[name].option.toUpperCase())
 const limitCells = (of: Limits): ReadonlyArray<string> => limitNames.map((name) => orNone(of[name]))
@@ -123,8 +129,13 @@ export const listKeys = Effect.fnUntraced(function* (file: string, options: List
   }
   const heads = ["ID", "NAME", "STATUS", "TEAM", "OWNER", "MODELS", "LEVELS", ...limitHeads, ...useHeads, "LAST USE"]
   const rows = keys.map((key, n) => [
-    ...[key.id, key.name, status(key, now)],
-    ...[orNone(key.team), orNone(key.owner), orAll(key.models), orAll(key.levels)],
+    key.id,
+    key.name,
+    status(key, now),
+    orNone(key.team),
+    orNone(key.owner),
+    orAll(key.models),
+    orAll(key.levels),
     ...limitCells(key),
     ...useCells(totals.keys[n], key),
     lastUseCell(totals.keys[n])

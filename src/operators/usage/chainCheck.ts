@@ -4,7 +4,7 @@
  * missing or open when all has been read: within a chain, at its ends, and between processes.
  */
 
-import { Schema } from "effect"
+import { Array as Arr, Schema } from "effect"
 import { recordIn } from "../../limits/ocsf.ts"
 import { headOf, type Linked, linkOf, noDigest, signedText, type Verifier } from "../../limits/usageChain.ts"
 import { type JsonObject, readObject } from "../../wire/json.ts"
@@ -27,9 +27,7 @@ function* gapsOf(chains: Chains): Generator<Gap> {
       yield* absent(chains, chain, highest)
       continue
     }
-    for (const [at, { end, last }] of runs.entries()) {
-      const next = runs[at + 1]
-      if (next === undefined) continue
+    for (const [{ end, last }, next] of Arr.zip(runs, runs.slice(1))) {
       const text = `should stand before it, after ${showPlace(end)}: ${removed}`
       yield { kind: "missing", place: next.start, instance, seq: last + 1, through: next.first - 1, text }
     }
@@ -61,7 +59,7 @@ function* absent({ all }: Chains, { instance, logged }: Chain, highest: number):
 }
 
 /** What no signature covers, where a key is given. */
-export function* unsigned({ all }: Chains): Generator<Gap> {
+function* unsigned({ all }: Chains): Generator<Gap> {
   for (const { instance, runs, signed } of all.values()) {
     const last = runs.at(-1)
     if (last === undefined) continue
