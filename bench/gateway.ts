@@ -1,4 +1,4 @@
-/** The gateway as `npm start` starts it: with keys, usage records and logs, and every cloud at the fake one. */
+/** The gateway as `npm start` starts it, with memory as the systemd unit has it: with keys, usage records and logs, and every cloud at the fake one. */
 import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -41,6 +41,12 @@ const clouds = (port: number) => {
   }
 }
 
+/** How the C library keeps memory, by the systemd unit of a checkout. */
+const allocation = (checkout: string): Readonly<Record<string, string>> => {
+  const unit = readFileSync(join(checkout, "deploy/systemd/government-model-gateway.service"), "utf8")
+  return Object.fromEntries(unit.matchAll(/^Environment=(MALLOC_\w+)=(.*)$/gm).map(([, name, value]) => [name, value]))
+}
+
 export interface Options {
   /** Names the files that it writes. */
   readonly name?: string
@@ -62,14 +68,12 @@ export const startGateway = async ({
   name = "gateway"
 }: Options) => {
   const port = Number(env.GATEWAY_PORT ?? (await freePort()))
-  // As the image and the systemd unit set it.
-  const trim = process.env.MALLOC_TRIM_THRESHOLD_
   const child = await serve(name, [...flags, ...startArguments(checkout)], {
     cwd: checkout,
     ipc: flags.length > 0,
     env: {
       PATH: process.env.PATH,
-      ...(trim === undefined ? {} : { MALLOC_TRIM_THRESHOLD_: trim }),
+      ...allocation(checkout),
       GATEWAY_PORT: String(port),
       GATEWAY_SANDBOX: cloud === undefined ? "on" : "off",
       GATEWAY_KEYS_FILE: join(directory, "keys.json"),
