@@ -1,6 +1,6 @@
 /** Checks of the clouds without a request for a model: credentials, and the clock. */
 import { Dispatcher } from "@effect/platform-node/NodeHttpClient"
-import { Duration, Effect, Layer, Option, type Scope } from "effect"
+import { Array as Arr, Duration, Effect, Layer, Option, Record, type Scope } from "effect"
 import type { Cloud } from "../../catalog/clouds.ts"
 import * as azure from "../../cloud/azure.ts"
 import * as bedrock from "../../cloud/bedrock.ts"
@@ -15,72 +15,68 @@ interface Target {
   readonly cloud: Cloud
   /** Which credential is configured. */
   readonly credential: string
-  /** Gets it, as a call would, and names its source. */
-  readonly obtain: Effect.Effect<string | undefined, { readonly message: string }>
+  readonly auth: Effect.Effect<Credential, { readonly message: string }, Scope.Scope>
   readonly origin: string
+  readonly region: string
 }
 
-const obtain = <E>(credential: Effect.Effect<Credential, E, Scope.Scope>, origin: string, region: string) =>
-  Effect.scoped(
-    Effect.flatMap(credential, ({ headers, source }) =>
-      Effect.andThen(
-        headers({ url: new URL(origin), headers: {}, body: new Uint8Array(), region }),
-        source ?? Effect.undefined
-      )
-    )
-  )
-
 /** The name of the first that is set. */
-const firstSet = (
-  otherwise: string,
-  ...named: ReadonlyArray<readonly [name: string, value: Option.Option<unknown>]>
-): string => named.find(([, value]) => Option.isSome(value))?.[0] ?? otherwise
+const firstSet = (named: Readonly<Record<string, Option.Option<unknown>>>, otherwise: string): string =>
+  Object.keys(Record.getSomes(named))[0] ?? otherwise
 
 /** The active clouds. */
 export const targets = (clouds: CloudSettings): ReadonlyArray<Target> =>
-  [
-    Option.map(clouds.vertex, (settings): Target => {
-      const origin = Option.getOrElse(settings.baseUrl, () => vertex.host(settings.location))
-      return {
+  Arr.getSomes([
+    Option.map(
+      clouds.vertex,
+      (settings): Target => ({
         cloud: "vertex",
-        credential: firstSet("Application Default Credentials", ["VERTEX_ACCESS_TOKEN", settings.accessToken]),
-        obtain: obtain(vertex.credentialOf(settings), origin, settings.location),
-        origin
-      }
-    }),
-    Option.map(clouds.bedrock, (settings): Target => {
-      const { bearerToken, keys, region } = settings
-      const origin = Option.getOrElse(settings.baseUrl, () => bedrock.host(settings, region))
-      return {
+        credential: firstSet({ VERTEX_ACCESS_TOKEN: settings.accessToken }, "Application Default Credentials"),
+        auth: vertex.credentialOf(settings),
+        origin: Option.getOrElse(settings.baseUrl, () => vertex.host(settings.location)),
+        region: settings.location
+      })
+    ),
+    Option.map(
+      clouds.bedrock,
+      (settings): Target => ({
         cloud: "bedrock",
         credential: firstSet(
-          "the AWS default chain",
-          ["AWS_BEARER_TOKEN_BEDROCK", bearerToken],
-          ["AWS_ACCESS_KEY_ID", keys]
+          { AWS_BEARER_TOKEN_BEDROCK: settings.bearerToken, AWS_ACCESS_KEY_ID: settings.keys },
+          "the AWS default chain"
         ),
-        obtain: obtain(bedrock.credentialOf(settings), origin, region),
-        origin
-      }
-    }),
+        auth: bedrock.credentialOf(settings),
+        origin: Option.getOrElse(settings.baseUrl, () => bedrock.host(settings, settings.region)),
+        region: settings.region
+      })
+    ),
     Option.map(
       clouds.azure,
       (settings): Target => ({
         cloud: "azure",
         credential: firstSet(
-          "Entra ID, managed identity",
-          ["AZURE_OPENAI_API_KEY", settings.apiKey],
-          ["Entra ID, client secret", settings.clientSecret],
-          ["Entra ID, client certificate", settings.clientCertificatePath],
-          ["Entra ID, workload identity", settings.federatedTokenFile]
+          {
+            AZURE_OPENAI_API_KEY: settings.apiKey,
+            "Entra ID, client secret": settings.clientSecret,
+            "Entra ID, client certificate": settings.clientCertificatePath,
+            "Entra ID, workload identity": settings.federatedTokenFile
+          },
+          "Entra ID, managed identity"
         ),
-        obtain: obtain(azure.credentialOf(settings), settings.endpoint, settings.region),
-        origin: settings.endpoint
+        auth: azure.credentialOf(settings),
+        origin: settings.endpoint,
+        region: settings.region
       })
     )
-  ].flatMap(Option.toArray)
+  ])
 
-const credentialFound = ({ credential, obtain }: Target): Effect.Effect<Found> =>
-  obtain.pipe(
+/** Got as a call would get it. */
+const credentialFound = ({ auth, credential, origin, region }: Target): Effect.Effect<Found> =>
+  auth.pipe(
+    Effect.flatMap(({ headers, source = Effect.undefined }) =>
+      Effect.andThen(headers({ url: new URL(origin), headers: {}, body: new Uint8Array(), region }), source)
+    ),
+    Effect.scoped,
     Effect.map((source) => {
       if (credential === "VERTEX_ACCESS_TOKEN") {
         const message = `${credential} is set: a token that is not renewed, and ends within the hour`
