@@ -90,6 +90,18 @@ describe("keys as they were written", () => {
     assert.strictEqual(jsonText(body), `{"a":"${inner}","b":${text}}`)
   })
 
+  it("take no second print of what stands behind them", () => {
+    let reads = 0
+    const behind = {
+      get a() {
+        reads++
+        return 1
+      }
+    }
+    assert.strictEqual(jsonText([parseWritten('{"10":1,"2":2}'), behind]), '[{"10":1,"2":2},{"a":1}]')
+    assert.strictEqual(reads, 1)
+  })
+
   it("are as deep as any other", () => {
     const deep = `${'{"2":['.repeat(5_000)}${"]}".repeat(5_000)}`
     assert.isUndefined(readWrittenObject(`${deep}]`))

@@ -50,10 +50,7 @@ afterAll(async () => {
   await new Promise((resolve) => cloud.close(resolve))
 })
 
-const post = (body: unknown) => {
-  const text = typeof body === "string" ? body : JSON.stringify(body)
-  return rawPost("/v1/chat/completions", text, { connection: "close" })
-}
+const post = (body: unknown) => rawPost("/v1/chat/completions", JSON.stringify(body), { connection: "close" })
 
 /** The longest turns of the event loop while these requests are served beside a stream, longest first. */
 const turns = async (requests: ReadonlyArray<Buffer>, status = 200) => {
@@ -120,12 +117,6 @@ const bodies: Readonly<Record<string, (model: string) => unknown>> = {
     ]
   }),
   "30,000 parts": (model) => ({ model, messages: [user(parts(30_000))] }),
-  // Of these keys JavaScript has another order.
-  "a format of 50,000 objects": (model) => {
-    const schema = { type: "object", enum: Array.from({ length: 50_000 }, () => "one") }
-    const format = { type: "json_schema", json_schema: { name: "f", schema } }
-    return JSON.stringify(chat(model, "hi", { response_format: format })).replaceAll('"one"', '{"b":1,"1":2}')
-  },
   "a schema of 10,000 nodes": (model) => chat(model, "hi", { tools: [functionTool("f", wide(10_000))] })
 }
 
