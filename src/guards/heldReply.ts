@@ -179,7 +179,8 @@ export const heldReply = (options: GuardStreamOptions, all: boolean) => {
         onWithheld()
         return { frames: [...all_, ...reader.report(reader.withheld(options.usage()), actions())], over: true }
       }
-      out.push(...passed)
+      // Not spread into arguments: the model decides how many there are.
+      for (const frame of passed) out.push(frame)
     }
     if (held !== taken) {
       const refused = hold(held - taken, held)

@@ -1,7 +1,10 @@
 /** What guards do with streams, over real sockets. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { frameReader } from "../../src/guards/frames.ts"
+import type { About } from "../../src/guards/Guard.ts"
+import { heldReply } from "../../src/guards/heldReply.ts"
 import { lastSentenceEnd } from "../../src/guards/streamedTexts.ts"
 import { type Rule, usual } from "../support/detector.ts"
 import { recordOf } from "../support/gateway.ts"
@@ -274,6 +277,27 @@ describe("what guards did with the request", () => {
     guarded([{ name: "pii", when: "before", action: "redact" }], async (gateway) => {
       const got = await post(gateway.url + path, ask("My number is 123-45-6789.", { stream: true }))
       assert.deepStrictEqual(actionsIn(got.text), [{ guard: "pii", action: "redact", categories: ["ssn"] }])
+    })
+  )
+})
+
+describe("a reply that is held whole", () => {
+  it.effect("may have more frames than a function takes arguments", () =>
+    Effect.gen(function* () {
+      const about: About = {
+        ...{ id: "", surface: "chat", level: "il5", caller: undefined, images: 0, files: 0, span: undefined },
+        take: () => true
+      }
+      const step = heldReply(
+        {
+          ...{ about, guards: [], reader: frameReader("chat"), actions: () => [], acted: () => {} },
+          ...{ usage: () => undefined, onWithheld: () => {}, hold: () => undefined }
+        },
+        true
+      )
+      const frames = Array.from({ length: 200_000 }, () => ({ data: '{"choices":[{"delta":{"content":"a"}}]}' }))
+      assert.lengthOf((yield* step(frames)).frames, 0)
+      assert.lengthOf((yield* step([], true)).frames, frames.length)
     })
   )
 })
