@@ -27,7 +27,7 @@ export interface Minute {
   readonly firsts: ReadonlyArray<number>
 }
 
-export interface LastError {
+interface LastError {
   /** Milliseconds since the epoch. */
   readonly at: number
   /** Our own code of what happened, never a message. */

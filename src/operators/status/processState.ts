@@ -1,13 +1,12 @@
 /** The state of one process, and one picture of those that share a store: deployments, refusals and flags. */
 import { hostname } from "node:os"
-import { Context, Effect, Metric, Result } from "effect"
+import { Array as Arr, Context, Effect, Metric, Record, Result } from "effect"
 import { StatusBoard } from "../../limits/replicas.ts"
 import {
   type Activity,
   type ActivitySnapshot,
   type DeploymentActivity,
   emptyCounts,
-  type LastError,
   type Minute,
   minutesKept,
   nameOf,
@@ -137,21 +136,18 @@ export const hourOf = (minutes: ReadonlyArray<Minute>, now: number) => {
   }
 }
 
-const later = (a: LastError | undefined, b: LastError | undefined) =>
-  a === undefined || (b !== undefined && b.at > a.at) ? b : a
-
 /** The deployments of all processes, by name. */
 export const joinDeployments = (states: ReadonlyArray<ProcessState>): ReadonlyMap<string, DeploymentActivity> => {
-  const joined = new Map<string, DeploymentActivity>()
-  for (const one of states.flatMap(({ deployments }) => deployments)) {
-    const before = joined.get(nameOf(one))
-    joined.set(nameOf(one), {
-      ...one,
-      minutes: [...(before?.minutes ?? []), ...one.minutes],
-      lastError: later(before?.lastError, one.lastError)
-    })
-  }
-  return joined
+  const byName = Arr.groupBy(
+    states.flatMap(({ deployments }) => deployments),
+    nameOf
+  )
+  const joined = Record.map(byName, (all) => ({
+    ...all[0],
+    minutes: all.flatMap(({ minutes }) => minutes),
+    lastError: all.flatMap(({ lastError }) => lastError ?? []).sort((a, b) => b.at - a.at)[0]
+  }))
+  return new Map(Object.entries(joined))
 }
 
 /** Counts of the same name added up, the largest first. */
