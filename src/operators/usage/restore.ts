@@ -28,13 +28,13 @@ export const makeRestoring = (now: number) => {
       const found = read(line)
       if (found === "damaged") damaged++
       if (found === undefined || typeof found === "string") return
-      const { cost, key_id, team, tokens } = found.record
+      const { cost, key_id, team, time, tokens } = found
       if (key_id === null) return
       records++
       const key = keyUser(key_id)
-      put({ account: lastUseAccount(key), amount: Date.parse(found.time) }, Math.max)
+      put({ account: lastUseAccount(key), amount: Date.parse(time) }, Math.max)
       const used = count(tokens?.input) + count(tokens?.output)
-      for (const period of [monthAt(now), dayAt(now)].filter(({ name }) => found.time.startsWith(name))) {
+      for (const period of [monthAt(now), dayAt(now)].filter(({ name }) => time.startsWith(name))) {
         for (const user of [key, ...(typeof team === "string" ? [teamUser(team)] : [])]) {
           put({ account: accountOf(user, period, "tokens"), amount: used }, plus)
           put({ account: accountOf(user, period, "cost"), amount: count(cost) }, plus)

@@ -71,10 +71,10 @@ const readers = {
   surface: (record) => record.surface,
   owner: (record) => record.owner ?? null,
   source: (record) => record.source ?? null,
-  day: (_, time) => time.slice(0, 10),
+  day: ({ time }) => time.slice(0, 10),
   // `2026-11-22T10`
-  hour: (_, time) => time.slice(0, 13)
-} satisfies Record<string, (record: UsedRecord, time: string) => string | null>
+  hour: ({ time }) => time.slice(0, 13)
+} satisfies Record<string, (record: UsedRecord) => string | null>
 
 const tag = "tag:"
 export type Dimension = keyof typeof readers | `${typeof tag}${string}`
@@ -85,8 +85,8 @@ export const isDimension = (text: string): text is Dimension =>
 /** As `--by` names them. */
 export const dimensions: ReadonlyArray<string> = [...Object.keys(readers), "tag:NAME"]
 
-const valueOf = (dimension: Dimension, record: UsedRecord, time: string): string | null => {
-  if (isReader(dimension)) return readers[dimension](record, time)
+const valueOf = (dimension: Dimension, record: UsedRecord): string | null => {
+  if (isReader(dimension)) return readers[dimension](record)
   const name = dimension.slice(tag.length)
   const { tags } = record
   return tags !== undefined && tags !== null && Object.hasOwn(tags, name) ? (tags[name] ?? null) : null
@@ -129,8 +129,8 @@ export const makeSumming = ({ by, from, to, groups: maxGroups = 20_000 }: Summar
     if (damagedAt.length < maxNamed) damagedAt.push(place)
   }
 
-  const totalsOf = (record: UsedRecord, time: string): Totals => {
-    const values = by.map((dimension) => valueOf(dimension, record, time))
+  const totalsOf = (record: UsedRecord): Totals => {
+    const values = by.map((dimension) => valueOf(dimension, record))
     const key = JSON.stringify(values)
     const found = groups.get(key)
     if (found !== undefined) return found.totals
@@ -146,17 +146,15 @@ export const makeSumming = ({ by, from, to, groups: maxGroups = 20_000 }: Summar
   return {
     line: (line: string | undefined, place: Place) => {
       lines.read++
-      const found = readLine(line)
-      if (found === undefined) return
-      if (found === "damaged") return damage(place)
-      if (typeof found === "string") return void lines[found]++
-      const { record, time } = found
+      const record = readLine(line)
+      if (record === undefined) return
+      if (record === "damaged") return damage(place)
+      if (typeof record === "string") return void lines[record]++
+      const { key_id, key_name, time } = record
       if ((from !== undefined && time < from) || (to !== undefined && time >= to)) return
       add(total, record)
-      add(totalsOf(record, time), record)
-      if (record.key_id !== null && typeof record.key_name === "string" && keyNames.size < maxGroups) {
-        keyNames.set(record.key_id, record.key_name)
-      }
+      add(totalsOf(record), record)
+      if (key_id !== null && typeof key_name === "string" && keyNames.size < maxGroups) keyNames.set(key_id, key_name)
     },
     /** Names something that is no line, such as the end of a cut archive. */
     damage,

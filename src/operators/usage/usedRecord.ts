@@ -34,19 +34,22 @@ export type UsedRecord = typeof UsedRecord.Type
 
 const isUsed = Schema.is(UsedRecord)
 
-/** `other`: whole, but something else, such as a log line. `damaged`: cut, or no record of ours. */
-const readRecord = (line: string): UsedRecord | "other" | "damaged" => {
-  const value = recordIn(readObject(line))
-  if (isUsed(value)) return value
-  // The gateway's log lines have a timestamp, and audit events a name.
-  return isObject(value) && ("audit" in value || !("time" in value && "outcome" in value)) ? "other" : "damaged"
-}
-
 /** The time as `toISOString` writes it, so that times can be compared as texts; undefined for what is no time. */
 const canonicalTime = (time: string): string | undefined => {
   if (time.length === 24 && time[10] === "T" && time[23] === "Z") return time
   const date = new Date(time)
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
+}
+
+/** `other`: whole, but something else, such as a log line. `damaged`: cut, or no record of ours. */
+const readRecord = (line: string): UsedRecord | "other" | "damaged" => {
+  const value = recordIn(readObject(line))
+  if (isUsed(value)) {
+    const time = canonicalTime(value.time)
+    return time === undefined ? "damaged" : time === value.time ? value : { ...value, time }
+  }
+  // The gateway's log lines have a timestamp, and audit events a name.
+  return isObject(value) && ("audit" in value || !("time" in value && "outcome" in value)) ? "other" : "damaged"
 }
 
 /** A failed batch is written again as a whole, so a repeated record is at most a batch behind. */
@@ -69,16 +72,13 @@ const makeRepeats = () => {
   }
 }
 
-/** Reads line after line: a record and its time, as `toISOString` writes it, or what else the line is; undefined for an empty one. */
+/** Reads line after line: a record, its time as `toISOString` writes it, or what else the line is; undefined for an empty one. */
 export const makeRecordReader = () => {
   const isRepeat = makeRepeats()
   return (line: string | undefined) => {
     // A failed write leaves half a line and an empty one at most.
     if (line === "") return undefined
     const record = line === undefined ? "damaged" : readRecord(line)
-    if (record === "other") return record
-    const time = record === "damaged" ? undefined : canonicalTime(record.time)
-    if (record === "damaged" || time === undefined) return "damaged"
-    return isRepeat(record) ? "repeated" : { record, time }
+    return typeof record !== "string" && isRepeat(record) ? "repeated" : record
   }
 }
