@@ -18,13 +18,14 @@ const [prompt, thinks, says] = [51, 18, 18]
 const isNow = (time: unknown) =>
   Math.abs((typeof time === "number" ? time * 1000 : Date.parse(String(time))) - Date.now()) < 60_000
 
-/** A reply with its identifiers numbered as they first come, and without its times and signatures. */
+/** A reply with its identifiers numbered as they first come, and without its times and signatures; padding by its length. */
 const plain = (reply: unknown): unknown => {
   const ids: Array<string> = []
   const number = (id: string) => (ids.includes(id) ? ids.indexOf(id) : ids.push(id) - 1)
   return JSON.parse(JSON.stringify(reply), (name, value) => {
     if (/^(?:create|completed_at)/.test(name) && isNow(value)) return "now"
     if (typeof value !== "string") return value
+    if (name === "obfuscation") return value.length
     return /^(?:[\w+/]{64}|[\w+/]{107}=)$/.test(value)
       ? "signed"
       : value.replace(/[0-9a-f]{20,}/, (id) => String(number(id)))
@@ -179,7 +180,8 @@ const responses = (): Row => {
     ...{ metadata: {}, parallel_tool_calls: true, store: true, tools: [], temperature: 1, top_p: 1 },
     ...{ text: { format: { type: "text" }, verbosity: "medium" }, tool_choice: "auto", truncation: "disabled" },
     ...{ completed_at: null, frequency_penalty: 0, max_tool_calls: null, presence_penalty: 0, prompt_cache_key: null },
-    ...{ prompt_cache_retention: null, safety_identifier: null, service_tier: "default", top_logprobs: 0 }
+    ...{ prompt_cache_retention: null, safety_identifier: null, service_tier: "auto", top_logprobs: 0 },
+    content_filters: null
   }
   const part = (text: string) => ({ type: "output_text", annotations: [], logprobs: [], text })
   const summary = (text: string) => ({ type: "summary_text", text })
@@ -195,17 +197,23 @@ const responses = (): Row => {
     ...{ output_tokens: thinks + says, output_tokens_details: { reasoning_tokens: thinks } },
     total_tokens: prompt + thinks + says
   }
-  const content_filters = [{ blocked: false, source_type: "completion", content_filter_results }]
-  const response = { ...begun, status: "completed", completed_at: "now", output, content_filters, usage }
+  const filter = (source_type: string, end_offset: number) => ({
+    ...{ blocked: false, source_type, content_filter_raw: [], content_filter_results },
+    content_filter_offsets: { start_offset: 0, end_offset, check_offset: 0 }
+  })
+  const content_filters = [filter("prompt", 4 * prompt), filter("completion", "Hi there".length)]
+  const ended = { status: "completed", completed_at: "now", service_tier: "default" }
+  const response = { ...begun, ...ended, output, content_filters, usage }
   /** The events of an item, between the one that opens it and the one that has it whole. */
   const brings = (output_index: number, opening: object, place: object, events: ReadonlyArray<Event>) => [
     { type: "output_item.added", output_index, item: { ...output[output_index], ...opening } },
     ...events.map((event) => ({ item_id: output[output_index]?.id, output_index, ...place, ...event })),
     { type: "output_item.done", output_index, item: output[output_index] }
   ]
+  const padded = (delta: string) => ({ delta, obfuscation: 16 - delta.length })
   const calls = (index: number, name: string, ...pieces: ReadonlyArray<string>) =>
     brings(index, { status: "in_progress", arguments: "" }, {}, [
-      ...pieces.map((delta) => ({ type: "function_call_arguments.delta", delta })),
+      ...pieces.map((piece) => ({ type: "function_call_arguments.delta", ...padded(piece) })),
       { type: "function_call_arguments.done", name, arguments: pieces.join("") }
     ])
   const events = [
@@ -213,13 +221,13 @@ const responses = (): Row => {
     { type: "in_progress", response: begun },
     ...brings(0, { summary: [] }, { summary_index: 0 }, [
       { type: "reasoning_summary_part.added", part: summary("") },
-      ...pieces(thought).map((delta) => ({ type: "reasoning_summary_text.delta", delta })),
+      ...pieces(thought).map((piece) => ({ type: "reasoning_summary_text.delta", ...padded(piece) })),
       { type: "reasoning_summary_text.done", text: thought },
       { type: "reasoning_summary_part.done", part: summary(thought) }
     ]),
     ...brings(1, { status: "in_progress", content: [] }, { content_index: 0 }, [
       { type: "content_part.added", part: part("") },
-      ...pieces("Hi there").map((delta) => ({ type: "output_text.delta", delta, logprobs: [] })),
+      ...pieces("Hi there").map((piece) => ({ type: "output_text.delta", ...padded(piece), logprobs: [] })),
       { type: "output_text.done", text: "Hi there", logprobs: [] },
       { type: "content_part.done", part: part("Hi there") }
     ]),

@@ -66,6 +66,7 @@ const refusedResponses: ReadonlyArray<readonly [string, object, RegExp, number?]
     { tools: [{ ...flat[0], parameters: { type: { toString: 1 } } }] },
     /type: "object"', got 'type: \{"toString":1\}'/
   ],
+  ["too many alternatives", { top_logprobs: 21, reasoning: { effort: "none" } }, /'top_logprobs': expected .+ 20/],
   ["a server tool", { tools: [{ type: "web_search" }] }, /Supported values are: 'function', 'custom', 'namespace'/],
   [
     "a nested tool",
@@ -79,7 +80,7 @@ const byDefault = {
   ...{ object: "response", error: null, incomplete_details: null, previous_response_id: null, instructions: null },
   ...{ background: false, frequency_penalty: 0, max_output_tokens: null, max_tool_calls: null, metadata: {} },
   ...{ parallel_tool_calls: true, presence_penalty: 0, prompt_cache_key: null, safety_identifier: null },
-  ...{ service_tier: "default", temperature: 1, tool_choice: "auto", tools: [], top_logprobs: 0, top_p: 1 },
+  ...{ temperature: 1, tool_choice: "auto", tools: [], top_logprobs: 0, top_p: 1 },
   ...{ truncation: "disabled", user: null, text: { format: { type: "text" }, verbosity: "medium" } }
 }
 
@@ -97,11 +98,17 @@ layer(Sandbox.layer({ pace: 0 }))("simulated Responses", (it) => {
         assert.isNumber(response.created_at)
         assert.isObject(response.reasoning)
       }
-      for (const { completed_at, created_at, usage } of ended) {
+      for (const { completed_at, content_filters, created_at, service_tier, usage } of ended) {
+        assert.strictEqual(service_tier, "default")
+        assert.deepStrictEqual(
+          content_filters.map(({ source_type }: { readonly source_type: string }) => source_type),
+          ["prompt", "completion"]
+        )
         assert.isAtLeast(completed_at, created_at)
         assert.isNumber(usage.output_tokens_details.reasoning_tokens)
       }
-      for (const { completed_at, usage } of begun) assert.deepStrictEqual([completed_at, usage], [null, null])
+      for (const { completed_at, content_filters, service_tier, usage } of begun)
+        assert.deepStrictEqual([completed_at, content_filters, service_tier, usage], [null, null, "auto", null])
       const cut = JSON.parse((yield* post(openai("responses"), responses({ input: "[sandbox: length]" }))).text)
       assert.deepStrictEqual([cut.status, cut.completed_at], ["incomplete", null])
     })
@@ -128,6 +135,42 @@ layer(Sandbox.layer({ pace: 0 }))("simulated Responses", (it) => {
     })
   )
 
+  it.effect("repeats the schema of an answer with all of its fields", () =>
+    Effect.gen(function* () {
+      const bare = { type: "json_schema", name: "n", schema: { type: "object", properties: {} } }
+      const full = { ...bare, description: "N", strict: true, schema: { ...bare.schema, additionalProperties: false } }
+      for (const [format, echoed] of [
+        [bare, { description: null, strict: false, ...bare }],
+        [full, full],
+        [{ type: "json_object" }, { type: "json_object" }],
+        [undefined, { type: "text" }]
+      ]) {
+        const body = responses({ text: { verbosity: "low", format } })
+        const { text } = JSON.parse((yield* post(openai("responses"), body)).text)
+        assert.deepStrictEqual(text, { verbosity: "low", format: echoed })
+      }
+    })
+  )
+
+  it.effect("pads the pieces of a stream unless it is asked not to", () =>
+    Effect.gen(function* () {
+      const body = responses({ input: '[sandbox: tool=f args={"a":"0123456789"}]', tools: flat, stream: true })
+      const of = (stream_options: object) =>
+        post(openai("responses"), { ...body, stream_options }).pipe(
+          Effect.map(({ text }) => dataIn(text).filter(({ type }) => type.endsWith(".delta")))
+        )
+      const padded = yield* of({})
+      assert.isNotEmpty(padded)
+      for (const { delta, obfuscation } of padded) assert.strictEqual((delta + obfuscation).length % 16, 0)
+      const bare = yield* of({ include_obfuscation: false })
+      assert.deepStrictEqual(
+        bare.map(({ delta }) => delta),
+        padded.map(({ delta }) => delta)
+      )
+      for (const event of bare) assert.notProperty(event, "obfuscation")
+    })
+  )
+
   for (const [what, over, message, status = 400] of refusedResponses) {
     it.effect(`refuses ${what}`, () =>
       Effect.gen(function* () {
@@ -145,14 +188,17 @@ layer(Sandbox.layer({ pace: 0 }))("simulated Responses", (it) => {
         input: "[sandbox: text=Hi there]",
         tools: flat,
         reasoning: { effort: "none" },
-        include: ["message.output_text.logprobs"]
+        include: ["message.output_text.logprobs"],
+        top_logprobs: 2
       }
       const got = yield* post(openai("responses", "bedrock"), body)
       const { model, output, content_filters } = JSON.parse(got.text)
       assert.strictEqual(model, body.model)
       assert.isUndefined(content_filters)
       const [part] = output[0].content
-      assert.strictEqual(part.logprobs.map(({ token }: { readonly token: string }) => token).join(""), part.text)
+      const tokens = (list: ReadonlyArray<{ readonly token: string }>) => list.map(({ token }) => token)
+      assert.strictEqual(tokens(part.logprobs).join(""), part.text)
+      assert.deepStrictEqual(tokens(part.logprobs[0].top_logprobs), ["Hi ", "other0"])
       assert.strictEqual((yield* post(openai("responses", "bedrock"), { ...body, model: "gpt-5.1" })).status, 404)
     })
   )

@@ -12,7 +12,7 @@ import * as shared from "./shared.ts"
 import { checkStrict } from "./shared.ts"
 
 const { closed, filled, insist, list, never, text, variant, where } = shared
-const { filterResults, logprob, openaiError } = shared
+const { filterResults, openaiError } = shared
 
 const called = closed("", { "name!": text, "arguments!": text })
 const call = closed("type", { "id!": text, "function!": called }, ({ id, function: made }) => ({
@@ -83,7 +83,7 @@ const requestOf = (model: GptModel, azure: boolean) => {
   return closed(
     "model stream stream_options seed user tool_choice parallel_tool_calls metadata verbosity store safety_identifier " +
       "prompt_cache_key service_tier modalities prediction prompt_cache_retention presence_penalty frequency_penalty " +
-      "logprobs top_logprobs",
+      "logprobs",
     {
       "messages!": messagesOf(model),
       n: where(anything, (n) => n === 1, azure ? "The sandbox gives one choice." : shared.unsupported("n")),
@@ -147,8 +147,6 @@ const piecesOf = ({ thinking, text, calls, stop }: Plan, inline: boolean): Reado
   return ["<reas", "oning>", ...words(thinking), ...(closed ? ["</reason", "ing>"] : []), ...words(text)]
 }
 
-const logprobsOf = (pieces: ReadonlyArray<string>) => ({ content: pieces.map(logprob), refusal: null })
-
 /** Answers a chat completion request. Throws a `Refusal` where the cloud refuses it. */
 export const playChat = (request: shared.GptRequest): Answer => {
   const { turn, promptTokens, cached, likely, counts } = readChat(request)
@@ -156,6 +154,10 @@ export const playChat = (request: shared.GptRequest): Answer => {
   const { inlineReasoning: inline } = model
   const plan = planOf(turn)
   const content = piecesOf(plan, inline)
+  const logprobsOf = (...pieces: ReadonlyArray<string>) => ({
+    content: shared.logprobsOf(pieces, Number(request.body.top_logprobs ?? 0)),
+    refusal: null
+  })
   const finish_reason = reasons[plan.stop]
   const calls = plan.calls.map(({ name, json }, index) => ({
     // Open-weight models number their calls, so that the numbers come back in every turn.
@@ -177,7 +179,7 @@ export const playChat = (request: shared.GptRequest): Answer => {
     const choice = {
       index: 0,
       message: { ...message, ...(calls.length > 0 && { tool_calls: calls }) },
-      logprobs: likely ? logprobsOf(content) : null,
+      logprobs: likely ? logprobsOf(...content) : null,
       finish_reason,
       ...(azure && { content_filter_results: filterResults })
     }
@@ -197,7 +199,7 @@ export const playChat = (request: shared.GptRequest): Answer => {
     const events = [
       ...filter({ prompt_filter_results }),
       chunk({ role: "assistant", content: "" }),
-      ...content.map((piece) => chunk({ content: piece }, likely ? { logprobs: logprobsOf([piece]) } : {})),
+      ...content.map((piece) => chunk({ content: piece }, likely ? { logprobs: logprobsOf(piece) } : {})),
       ...calls.flatMap(({ function: { name, arguments: json }, ...call }, index) => [
         called({ index, ...call, function: { name, arguments: "" } }),
         ...fragments(json).map((piece) => called({ index, function: { arguments: piece } }))

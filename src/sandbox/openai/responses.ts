@@ -7,7 +7,7 @@ import { arrayOf, type Json, type JsonObject, objectOf } from "../json.ts"
 import { digest, signThinking } from "../signature.ts"
 import { fragments, words } from "../tokens.ts"
 import { ENCRYPTED, kinds, type Read, readResponses } from "./responsesRequest.ts"
-import { filterResults, type GptRequest, logprob } from "./shared.ts"
+import { filterResults, type GptRequest, logprobsOf } from "./shared.ts"
 
 type Event = JsonObject & { readonly type: string }
 
@@ -42,13 +42,13 @@ const opening: JsonObject = { status: "in_progress", summary: [], content: [], a
 /** The fields that a response repeats from its request, with their defaults. */
 const echoed: JsonObject = {
   ...{ instructions: null, max_output_tokens: null, max_tool_calls: null, metadata: {}, parallel_tool_calls: true },
-  ...{ prompt_cache_key: null, prompt_cache_retention: null, safety_identifier: null, store: true, user: null },
-  ...{ temperature: 1, tool_choice: "auto", top_logprobs: 0, top_p: 1, truncation: "disabled" }
+  ...{ prompt_cache_key: null, prompt_cache_retention: null, safety_identifier: null, service_tier: "auto" },
+  ...{ store: true, temperature: 1, tool_choice: "auto", top_logprobs: 0, top_p: 1, truncation: "disabled", user: null }
 }
 /** What the clouds never set here. */
 const constant = {
   ...{ background: false, error: null, incomplete_details: null, previous_response_id: null },
-  ...{ frequency_penalty: 0, presence_penalty: 0, service_tier: "default" }
+  ...{ frequency_penalty: 0, presence_penalty: 0 }
 }
 
 /** A function is repeated with all of its fields. */
@@ -57,16 +57,20 @@ const echoedTool = (tool: Json): JsonObject => {
   return given.type === "function" ? { description: null, parameters: null, strict: true, ...given } : given
 }
 
+/** And so is the schema of an answer. */
+const echoedFormat = (format: JsonObject): JsonObject =>
+  format.type === "json_schema" ? { description: null, strict: false, ...format } : { type: "text", ...format }
+
 const echoOf = (body: JsonObject): JsonObject => ({
   ...constant,
   ...Record.map(echoed, (otherwise, field) => body[field] ?? otherwise),
-  text: { format: { type: "text" }, verbosity: "medium", ...objectOf(body.text) },
+  text: { verbosity: "medium", ...objectOf(body.text), format: echoedFormat(objectOf(objectOf(body.text).format)) },
   tools: arrayOf(body.tools).map(echoedTool)
 })
 
 const reasons = { end: null, sequence: null, tool: null, length: "max_output_tokens", refusal: "content_filter" }
 
-const outputsOf = (plan: Plan, { tools, likely, encrypted, shown }: Read, seed: string, status: string) => {
+const outputsOf = (plan: Plan, { tools, alternatives, encrypted, shown }: Read, seed: string, status: string) => {
   const idAt = (prefix: string, index = 0) => `${prefix}_${digest(seed, prefix, String(index)).slice(0, 48)}`
   const outputs: Array<Output> = []
   if (plan.thinking !== "") {
@@ -76,7 +80,8 @@ const outputsOf = (plan: Plan, { tools, likely, encrypted, shown }: Read, seed: 
     outputs.push({ item, events: shown ? events.map((event) => ({ ...event, summary_index: 0 })) : [] })
   }
   if (plan.text !== "") {
-    const logprobs = (text: string) => ({ logprobs: likely ? words(text).map(logprob) : [] })
+    const likely = (text: string) => (alternatives === undefined ? [] : logprobsOf(words(text), alternatives))
+    const logprobs = (text: string) => ({ logprobs: likely(text) })
     const { part, events } = partOf(message, plan.text, logprobs)
     const item = { id: idAt("msg"), type: "message", status, role: "assistant", content: [part] }
     outputs.push({ item, events: events.map((event) => ({ ...event, content_index: 0 })) })
@@ -97,6 +102,16 @@ const outputsOf = (plan: Plan, { tools, likely, encrypted, shown }: Read, seed: 
   return [...outputs, ...plan.calls.map(callAt)]
 }
 
+/** What Azure's filter says of the prompt or of the answer, which ends at this character. */
+const filterOf = (source_type: string, end_offset: number, blocked = false) => ({
+  ...{ blocked, source_type, content_filter_raw: [], content_filter_results: filterResults },
+  content_filter_offsets: { start_offset: 0, end_offset, check_offset: 0 }
+})
+
+/** Padding that hides how long a piece of text is. */
+const paddingOf = ({ delta }: Event, ...seed: ReadonlyArray<string>): JsonObject =>
+  typeof delta === "string" ? { obfuscation: digest(...seed).slice(0, 16 - (delta.length % 16)) } : {}
+
 /** Unix time in seconds. */
 const now = (): number => Math.floor(Date.now() / 1000)
 
@@ -116,11 +131,15 @@ export const playResponses = (request: GptRequest): Answer => {
     output: [],
     reasoning: { effort, summary: objectOf(body.reasoning).summary ?? null },
     usage: null,
+    ...(azure && { content_filters: null }),
     ...echoOf(body)
   }
   const reason = reasons[plan.stop]
   const status = reason === null ? "completed" : "incomplete"
-  const filter = { blocked: plan.stop === "refusal", source_type: "completion", content_filter_results: filterResults }
+  const filters = [
+    filterOf("prompt", 4 * promptTokens),
+    filterOf("completion", plan.text.length, plan.stop === "refusal")
+  ]
   const outputs = outputsOf(plan, read, seed, status)
   const response = {
     ...begun,
@@ -128,7 +147,9 @@ export const playResponses = (request: GptRequest): Answer => {
     output: outputs.map(({ item }) => item),
     incomplete_details: reason && { reason },
     completed_at: reason === null ? now() : null,
-    ...(azure && { content_filters: [filter] }),
+    // The tier that answered, where the events before have the one that was asked for.
+    service_tier: "default",
+    ...(azure && { content_filters: filters }),
     usage: {
       input_tokens: promptTokens,
       input_tokens_details: { cached_tokens: cached, cache_write_tokens: 0 },
@@ -153,9 +174,13 @@ export const playResponses = (request: GptRequest): Answer => {
     const failed = { ...begun, status: "failed", error: { code, message } }
     return sse({ type: "response.failed", sequence_number, response: failed })
   }
+  const padded = objectOf(body.stream_options).include_obfuscation !== false
   const stream = () => ({
     headers: eventStream,
-    frames: events().map((data, sequence_number) => sse({ ...data, type: `response.${data.type}`, sequence_number })),
+    frames: events().map((data, sequence_number) => {
+      const padding = padded && paddingOf(data, seed, String(sequence_number))
+      return sse({ ...data, ...padding, type: `response.${data.type}`, sequence_number })
+    }),
     garbage: "event: response.output_text.delta\ndata: {not json\n\n",
     error
   })

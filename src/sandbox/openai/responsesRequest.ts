@@ -139,7 +139,7 @@ const requestOf = (model: GptModel) => {
   const { maxOutputTokens: most } = model
   const tooMany = `Invalid '{path}': integer above maximum value. Expected a value <= ${most}.`
   return closed(
-    "model instructions tool_choice top_logprobs parallel_tool_calls metadata stream stream_options store include user " +
+    "model instructions tool_choice parallel_tool_calls metadata stream stream_options store include user " +
       "truncation safety_identifier prompt_cache_key prompt_cache_retention max_tool_calls service_tier " +
       // Codex sends it to every provider, and Azure takes it.
       "client_metadata",
@@ -210,8 +210,9 @@ export const readResponses = ({ body, model }: shared.GptRequest) => {
     stops: []
   })
   const likely = included.includes("message.output_text.logprobs")
+  const alternatives = likely ? Number(asked.top_logprobs ?? 0) : undefined
   const encrypted = included.includes("reasoning.encrypted_content")
   const turn = { ...read.turn, tools: allowedOf(asked.tool_choice, tools) }
-  return { ...read, turn, tools, effort, likely, encrypted, shown: (summary ?? generate_summary) !== undefined }
+  return { ...read, turn, tools, effort, alternatives, encrypted, shown: (summary ?? generate_summary) !== undefined }
 }
 export type Read = ReturnType<typeof readResponses>

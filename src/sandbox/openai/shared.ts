@@ -95,7 +95,7 @@ const upTo = (most: number) => {
   const fits = (value: unknown) => typeof value !== "number" || (value >= 0 && value <= most)
   return where(anything, fits, `Invalid '{path}': expected a value between 0 and ${most}.`)
 }
-export const sampling = { temperature: upTo(2), top_p: upTo(1) }
+export const sampling = { temperature: upTo(2), top_p: upTo(1), top_logprobs: upTo(20) }
 
 /** Sampling parameters: a reasoning model takes them only while it does not reason. */
 export const checkSampling = (asked: JsonObject, names: string, model: GptModel, effort: string): void => {
@@ -134,8 +134,15 @@ export const filterResults: JsonObject = Object.fromEntries(
   ["hate", "self_harm", "sexual", "violence"].map((name) => [name, { filtered: false, severity: "safe" }])
 )
 
-/** A token and its probability; here a piece of text is a token. */
-export const logprob = (token: string) => ({ token, logprob: -0.01, bytes: [...Buffer.from(token)], top_logprobs: [] })
+const likelihood = (token: string, logprob: number) => ({ token, logprob, bytes: [...Buffer.from(token)] })
+
+/** Pieces of text with their probabilities, as if each was a token. Its alternatives begin with itself; the others are invented. */
+export const logprobsOf = (pieces: ReadonlyArray<string>, alternatives: number) =>
+  pieces.map((piece) => {
+    const chosen = likelihood(piece, -0.01)
+    const others = Array.from({ length: alternatives }, (_, at) => likelihood(`other${at}`, -5 - at))
+    return { ...chosen, top_logprobs: [chosen, ...others].slice(0, alternatives) }
+  })
 
 const FILTERED =
   "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry."
