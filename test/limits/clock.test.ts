@@ -154,6 +154,7 @@ const timesOfDay = [
   // Since when something is in force, when a request came, what a page shows.
   ...[
     "catalog/CatalogStore.ts",
+    "operators/cli/usage.ts",
     "operators/keys/listCommands.ts",
     "operators/status/processState.ts",
     "operators/status/view.ts",
@@ -164,7 +165,9 @@ const timesOfDay = [
   // When a file was last good, and the days that its certificates have left.
   "watchFile.ts",
   // Signatures, how long a token lives when it comes, and whether the clock is right.
-  ...["cloud/bedrock.ts", "cloud/credentials.ts", "operators/doctor/clouds.ts"]
+  ...["cloud/bedrock.ts", "cloud/credentials.ts", "operators/doctor/clouds.ts"],
+  // What has expired, and how old keys are.
+  "operators/doctor/files.ts"
 ]
 
 it("only files that need the time of day ask for it", () => {
