@@ -69,6 +69,7 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, ("azure" | "bedro
     /use \/v1\/responses or set reasoning_effort to 'none'/,
     "bedrock"
   ],
+  ["too many alternatives", { logprobs: true, top_logprobs: 21 }, /^Invalid 'top_logprobs': expected .+ 20\.$/],
   ["an effort it has not", { reasoning_effort: "minimal" }, /'minimal' is not supported/],
   ["no reasoning on gpt-oss", { model: OSS, reasoning_effort: "none" }, /'none' is not supported/, "bedrock"],
   ["logit_bias on gpt-oss", { model: OSS, logit_bias: {} }, /'logit_bias' is not supported/, "bedrock"],
@@ -156,6 +157,34 @@ layer(Sandbox.layer({ pace: 0 }))("simulated GPT", (it) => {
       assert.match(pieces.join(""), /^<reasoning>.+<\/reasoning>hi$/)
       assert.isFalse(pieces.some((piece) => piece.includes("reasoning>") && piece.includes("<")))
       assert.strictEqual(deltas.find(({ tool_calls: calls }) => calls)?.tool_calls[0].id, "call_0")
+    })
+  )
+
+  it.effect("has as many alternatives of each token as are asked for", () =>
+    Effect.gen(function* () {
+      interface Token {
+        readonly token: string
+        readonly top_logprobs: ReadonlyArray<Token>
+      }
+      const named = (tokens: ReadonlyArray<Token>) =>
+        tokens.map(({ token, top_logprobs }) => [token, ...top_logprobs.map(({ token }) => token)])
+      const asked = { reasoning_effort: "none", logprobs: true, messages: [user("[sandbox: text=Hi there]")] }
+      for (const [top_logprobs, expected] of [
+        [undefined, [["Hi "], ["there"]]],
+        [
+          2,
+          [
+            ["Hi ", "Hi ", "other0"],
+            ["there", "there", "other0"]
+          ]
+        ]
+      ]) {
+        const whole = yield* post(openai("chat/completions"), chat({ ...asked, top_logprobs }))
+        assert.deepStrictEqual(named(whole.json.choices[0].logprobs.content), expected)
+        const streamed = yield* post(openai("chat/completions"), chat({ ...asked, top_logprobs, stream: true }))
+        const likely = dataIn(streamed.text).flatMap(({ choices }) => choices[0]?.logprobs?.content ?? [])
+        assert.deepStrictEqual(named(likely), expected)
+      }
     })
   )
 

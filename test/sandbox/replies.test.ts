@@ -138,11 +138,12 @@ const completions = (): Row => {
   })
   const message = { role: "assistant", content: "Hi there", refusal: null, annotations: [] }
   const choice = { index: 0, logprobs: null }
-  const chunk = (delta: object, finish_reason: string | null = null) => ({
-    ...{ ...shell, object: "chat.completion.chunk", usage: null, choices: [{ ...choice, delta, finish_reason }] }
+  const event = { ...shell, object: "chat.completion.chunk", usage: null }
+  const chunk = (delta: object, finish_reason: string | null = null, piece = "") => ({
+    ...{ ...event, choices: [{ ...choice, delta, finish_reason }], obfuscation: 16 - piece.length }
   })
-  const calling = (call: object) => chunk({ tool_calls: [call] })
-  const pieceOf = (index: number, piece: string) => calling({ index, function: { arguments: piece } })
+  const calling = (call: object, piece?: string) => chunk({ tool_calls: [call] }, null, piece)
+  const pieceOf = (index: number, piece: string) => calling({ index, function: { arguments: piece } }, piece)
   const prompted = { prompt_filter_results: [{ prompt_index: 0, content_filter_results }] }
   const unnamed = { id: "", object: "", created: 0, model: "" }
   const done = { finish_reason: "tool_calls", content_filter_results }
@@ -157,14 +158,14 @@ const completions = (): Row => {
     events: [
       { ...unnamed, choices: [], ...prompted },
       chunk({ role: "assistant", content: "" }),
-      ...pieces("Hi there").map((content) => chunk({ content })),
+      ...pieces("Hi there").map((content) => chunk({ content }, null, content)),
       calling({ index: 0, ...call(1, "f", "") }),
       ...fragments.map((piece) => pieceOf(0, piece)),
       calling({ index: 1, ...call(2, "g", "") }),
       pieceOf(1, "{}"),
       chunk({}, "tool_calls"),
       { ...unnamed, choices: [{ index: 0, finish_reason: null, content_filter_results }] },
-      { ...chunk({}), choices: [], usage }
+      { ...event, choices: [], usage }
     ],
     framing: /^(?:data: \{.+\n\n)+data: \[DONE\]\n\n$/
   }

@@ -188,21 +188,22 @@ export const playChat = (request: shared.GptRequest): Answer => {
   }
   const stream = () => {
     const event = { ...shell, object: "chat.completion.chunk", ...(counts && { usage: null }) }
-    const chunk = (delta: JsonObject, more: JsonObject = {}): JsonObject => ({
+    const chunk = (delta: JsonObject, more: JsonObject = {}, piece = ""): JsonObject => ({
       ...event,
-      choices: [{ index: 0, delta, logprobs: null, finish_reason: null, ...more }]
+      choices: [{ index: 0, delta, logprobs: null, finish_reason: null, ...more }],
+      ...(azure && shared.paddingOf(request.body, piece, seed, piece))
     })
-    const called = (call: JsonObject) => chunk({ tool_calls: [call] })
+    const called = (call: JsonObject, piece?: string) => chunk({ tool_calls: [call] }, {}, piece)
     // Azure sends its filter's results in chunks of their own: of the prompt first, of the text last.
     const filter = (more: JsonObject) =>
       azure ? [{ id: "", object: "", created: 0, model: "", choices: [], ...more }] : []
     const events = [
       ...filter({ prompt_filter_results }),
       chunk({ role: "assistant", content: "" }),
-      ...content.map((piece) => chunk({ content: piece }, likely ? { logprobs: logprobsOf(piece) } : {})),
+      ...content.map((piece) => chunk({ content: piece }, likely ? { logprobs: logprobsOf(piece) } : {}, piece)),
       ...calls.flatMap(({ function: { name, arguments: json }, ...call }, index) => [
         called({ index, ...call, function: { name, arguments: "" } }),
-        ...fragments(json).map((piece) => called({ index, function: { arguments: piece } }))
+        ...fragments(json).map((piece) => called({ index, function: { arguments: piece } }, piece))
       ]),
       chunk({}, { finish_reason }),
       ...filter({ choices: [{ index: 0, finish_reason: null, content_filter_results: filterResults }] }),

@@ -7,7 +7,7 @@ import { arrayOf, type Json, type JsonObject, objectOf } from "../json.ts"
 import { digest, signThinking } from "../signature.ts"
 import { fragments, words } from "../tokens.ts"
 import { ENCRYPTED, kinds, type Read, readResponses } from "./responsesRequest.ts"
-import { filterResults, type GptRequest, logprobsOf } from "./shared.ts"
+import { filterResults, type GptRequest, logprobsOf, paddingOf } from "./shared.ts"
 
 type Event = JsonObject & { readonly type: string }
 
@@ -108,10 +108,6 @@ const filterOf = (source_type: string, end_offset: number, blocked = false) => (
   content_filter_offsets: { start_offset: 0, end_offset, check_offset: 0 }
 })
 
-/** Padding that hides how long a piece of text is. */
-const paddingOf = ({ delta }: Event, ...seed: ReadonlyArray<string>): JsonObject =>
-  typeof delta === "string" ? { obfuscation: digest(...seed).slice(0, 16 - (delta.length % 16)) } : {}
-
 /** Unix time in seconds. */
 const now = (): number => Math.floor(Date.now() / 1000)
 
@@ -174,11 +170,10 @@ export const playResponses = (request: GptRequest): Answer => {
     const failed = { ...begun, status: "failed", error: { code, message } }
     return sse({ type: "response.failed", sequence_number, response: failed })
   }
-  const padded = objectOf(body.stream_options).include_obfuscation !== false
   const stream = () => ({
     headers: eventStream,
     frames: events().map((data, sequence_number) => {
-      const padding = padded && paddingOf(data, seed, String(sequence_number))
+      const padding = typeof data.delta === "string" && paddingOf(body, data.delta, seed, String(sequence_number))
       return sse({ ...data, ...padding, type: `response.${data.type}`, sequence_number })
     }),
     garbage: "event: response.output_text.delta\ndata: {not json\n\n",

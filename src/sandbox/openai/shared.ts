@@ -7,6 +7,7 @@ import { fileOf, sniff } from "../media.ts"
 import type { GptModel, Models } from "../models.ts"
 import { schemasIn } from "../schemas.ts"
 import { anything, quoted, type Shape, shapesIn, under } from "../shape.ts"
+import { digest } from "../signature.ts"
 import type { Part, Tool, Turn } from "../turn.ts"
 
 /** How the message of a refusal with a code begins. */
@@ -150,6 +151,12 @@ const innererror = {
   code: "ResponsibleAIPolicyViolation",
   content_filter_result: { ...filterResults, jailbreak: { filtered: true, detected: true } }
 }
+/** Padding that hides how long a piece of a stream is, unless the request does without. */
+export const paddingOf = (body: JsonObject, piece: string, ...seed: ReadonlyArray<string>): JsonObject =>
+  objectOf(body.stream_options).include_obfuscation === false
+    ? {}
+    : { obfuscation: digest(...seed).slice(0, 16 - (piece.length % 16)) }
+
 /** Azure's answer to a prompt that its content filter blocks. */
 const filtered = { message: FILTERED, type: null, param: "prompt", code: "content_filter", status: 400, innererror }
 
