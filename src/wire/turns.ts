@@ -23,18 +23,22 @@ let spent: number | undefined
 /** When the slice that runs began. */
 let since: number | undefined
 
+/** Its end follows, where jobs that wait go on. */
+const beginTurn = (): void => {
+  if (spent !== undefined) return
+  spent = 0
+  setImmediate(endTurn)
+}
+
 /** Runs a slice; its time counts. One inside of another is a part of it. */
 const run = <A>(slice: () => A): A => {
   if (since !== undefined) return slice()
-  if (spent === undefined) {
-    spent = 0
-    setImmediate(endTurn)
-  }
+  beginTurn()
   since = performance.now()
   try {
     return pausing(turnEnds, slice)
   } finally {
-    spent += performance.now() - since
+    spent = (spent ?? 0) + performance.now() - since
     since = undefined
   }
 }
@@ -59,6 +63,8 @@ const queued = (step: Step): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const job: Job = { step, done: resume }
     waiting.push(job)
+    // The turn in which it was found to be too much may be over: the fiber may have given way to others meanwhile.
+    beginTurn()
     return Effect.sync(() => {
       job.step = undefined
     })
