@@ -48,7 +48,7 @@ const stopIn = (text: string, sequences: ReadonlyArray<string>): number => {
  */
 export const stopFilter = (sequences: ReadonlyArray<string>): StopFilter => {
   const watches = sequences.map((sequence) => ({ sequence, borders: bordersOf(sequence), matched: 0 }))
-  const longest = Math.max(...sequences.map(({ length }) => length))
+  const longest = sequences.reduce((most, { length }) => Math.max(most, length), 0)
   let held = ""
   let stopped = false
 

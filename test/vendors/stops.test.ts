@@ -64,6 +64,11 @@ describe("the filter", () => {
     }
   })
 
+  it("takes as many sequences as there are", () => {
+    const filter = stopFilter(Array.from({ length: 200_000 }, (_, at) => `stop ${at}.`))
+    expect(filter.push("go on, stop 7. and more")).toBe("go on, ")
+  })
+
   it("takes time that is linear in the text and the sequence", () => {
     const filter = stopFilter([`${"a".repeat(1_000_000)}b`])
     const time = processorTime(() => {

@@ -107,7 +107,7 @@ const keysInForce = Effect.fnUntraced(function* ({ keysFile }: GatewaySettings, 
     without_limit_of_levels: working.filter(({ levels }) => levels === undefined).length,
     /** How many are not older. */
     working_by_age: Object.fromEntries(Object.entries(ages).map(([name, days]) => [name, upTo(days)])),
-    oldest_days: Math.floor(Math.max(0, ...working.map(age))),
+    oldest_days: Math.floor(working.reduce((most, key) => Math.max(most, age(key)), 0)),
     teams: teams.length
   }
 })
