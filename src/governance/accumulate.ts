@@ -48,6 +48,7 @@ export const governanceOf = (flags: ReadonlyArray<Flag>): Governance | undefined
  * - `start`: a call begins. Again with the same or an empty ID or name: fills in what was missing, since some streams send them
  *   late. Again with another ID: a new call takes the key.
  * - `append`: the next piece of the call's arguments. Pieces are joined without a separator.
+ * - `repeat`: the call's arguments again, whole. Where they are others than the pieces, both count.
  * - `input`: the call's input in one piece, parsed. Counts in addition to pieces.
  * - `end`: the call is whole: a small one is scanned now rather than at the end. A later piece makes it count as unscanned again.
  * - `whole`: a call that the reply's last frame repeats. What is flagged here is not flagged again under the same ID.
@@ -55,6 +56,7 @@ export const governanceOf = (flags: ReadonlyArray<Flag>): Governance | undefined
 export type CallPiece =
   | { readonly type: "start"; readonly key: string | number; readonly id: string; readonly name: string }
   | { readonly type: "append"; readonly key: string | number; readonly text: string }
+  | { readonly type: "repeat"; readonly key: string | number; readonly text: string }
   | { readonly type: "input"; readonly key: string | number; readonly value: unknown }
   | { readonly type: "end"; readonly key: string | number }
   | { readonly type: "whole"; readonly call: Called }
@@ -148,6 +150,15 @@ export const makeAccumulator = (mode: ScanMode = "spec"): Accumulator => {
       }
     } else if (piece.type === "end") {
       if (call !== undefined && call.size <= light) runNow(foundIn(call, mode))
+    } else if (piece.type === "repeat") {
+      const known = call ?? begin(piece.key, "", "")
+      const before = known.fragments.join("")
+      known.fragments = [before]
+      if (before === piece.text) return
+      const other = before === "" ? known : make(known.id, known.name)
+      if (other !== known) calls.push(other)
+      other.fragments.push(piece.text)
+      grow(other, piece.text.length)
     } else {
       const known = call ?? begin(piece.key, "", "")
       if (piece.type === "input") known.inputs.push(piece.value)

@@ -26,8 +26,6 @@ import {
 interface ResponsesState extends Progress {
   /** Items of which anything was said before they were done. */
   readonly begun: Set<number>
-  /** Items whose arguments have come, in pieces or whole. */
-  readonly withArguments: Set<number>
   /** Places of items that are left out, as the upstream counts them, in order. */
   readonly leftOutPlaces: Array<number>
   readonly scrub: Scrub
@@ -40,15 +38,9 @@ const terminal: ReadonlySet<string> = new Set(["response.completed", "response.i
 
 const keyOf = (fields: JsonObject): number => numberOf(fields.output_index) ?? -1
 
-/** What a call says, where it came in one piece, without deltas before it. */
-const whole = ({ withArguments }: ResponsesState, key: number, piece: CallPiece): ReadonlyArray<CallPiece> => {
-  if (withArguments.has(key)) return []
-  withArguments.add(key)
-  return [piece]
-}
-
-const saidBy = (key: number, call: Called): CallPiece =>
-  "input" in call ? { type: "input", key, value: call.input } : { type: "append", key, text: call.arguments }
+/** What a call holds that is done, which its deltas may have brought before. */
+const heldBy = (key: number, call: Called): CallPiece =>
+  "input" in call ? { type: "input", key, value: call.input } : { type: "repeat", key, text: call.arguments }
 
 /** The whole response ends the stream; its flags, and those of calls that it does not repeat, ride on it. */
 const finish = (state: ResponsesState, name: string, data: string): Frame | undefined => {
@@ -94,7 +86,7 @@ const item = (state: ResponsesState, name: string, data: string): Frame | undefi
   const start: CallPiece = { type: "start", key, id: call.id, name: call.name }
   return {
     ...frame,
-    calls: name.endsWith("done") ? [start, ...whole(state, key, saidBy(key, call)), { type: "end", key }] : [start]
+    calls: name.endsWith("done") ? [start, heldBy(key, call), { type: "end", key }] : [start]
   }
 }
 
@@ -165,17 +157,14 @@ const rareFrame = (state: ResponsesState, name: string, data: string): Frame | u
     case "response.custom_tool_call_input.delta": {
       const fields = readExactObject(data)
       if (fields === undefined) return broken(state)
-      const key = keyOf(fields)
-      state.withArguments.add(key)
-      return { event: name, data, calls: [{ type: "append", key, text: textOf(fields.delta) ?? "" }] }
+      return { event: name, data, calls: [{ type: "append", key: keyOf(fields), text: textOf(fields.delta) ?? "" }] }
     }
     case "response.function_call_arguments.done":
     case "response.custom_tool_call_input.done": {
       const fields = readExactObject(data)
       if (fields === undefined) return broken(state)
       const text = textOf(fields.arguments) ?? textOf(fields.input) ?? ""
-      const key = keyOf(fields)
-      return { event: name, data, calls: whole(state, key, { type: "append", key, text }) }
+      return { event: name, data, calls: [{ type: "repeat", key: keyOf(fields), text }] }
     }
     default:
       return passed(state, name, data)
@@ -189,7 +178,6 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
     scrub,
     bytes: 0,
     begun: new Set(),
-    withArguments: new Set(),
     leftOutPlaces: [],
     summary: { tokens: undefined, finishReason: undefined },
     lastData: ""

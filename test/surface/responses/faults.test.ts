@@ -53,6 +53,16 @@ describe("a stream that fails", () => {
     }
   })
 
+  it("after a call whose end says other arguments than its deltas: both count", async () => {
+    const [added, delta] = callEvents(1, ["{}"])
+    const [, , argumentsDone, itemDone] = callEvents(1, [link])
+    for (const last of [argumentsDone, itemDone]) {
+      const events = numbered([opening, added, delta, last].filter((event) => event !== undefined))
+      const error = failsAfter(await streamed(events.map(frameOf)), events.length, "api_error")
+      assert.deepStrictEqual(error.x_gateway_governance, { flags: [linkFlag] })
+    }
+  })
+
   it("after a custom tool's text, which is counted once", async () => {
     const item = { id: "ctc_1", type: "custom_tool_call", call_id: "call_1", name: "fetch_page", input: "10.0.0.1" }
     const at = { item_id: "ctc_1", output_index: 0 }
