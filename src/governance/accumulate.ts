@@ -151,14 +151,11 @@ export const makeAccumulator = (mode: ScanMode = "spec"): Accumulator => {
     } else if (piece.type === "end") {
       if (call !== undefined && call.size <= light) runNow(foundIn(call, mode))
     } else if (piece.type === "repeat") {
-      const known = call ?? begin(piece.key, "", "")
-      const before = known.fragments.join("")
-      known.fragments = [before]
+      const before = call?.fragments.join("") ?? ""
       if (before === piece.text) return
-      const other = before === "" ? known : make(known.id, known.name)
-      if (other !== known) calls.push(other)
-      other.fragments.push(piece.text)
-      grow(other, piece.text.length)
+      const repeat = call !== undefined && before === "" ? call : begin(piece.key, call?.id ?? "", call?.name ?? "")
+      repeat.fragments.push(piece.text)
+      grow(repeat, piece.text.length)
     } else {
       const known = call ?? begin(piece.key, "", "")
       if (piece.type === "input") known.inputs.push(piece.value)

@@ -29,7 +29,7 @@ export interface DeadlineOptions {
   readonly lastBytesAt: () => number
   /** Longest whole reply, from the call on. */
   readonly ceiling: Duration.Duration
-  /** Is told when the reply must end for another reason: a revoked key, a server that stops. Answers what stops that. */
+  /** Calls the listener when the reply must end for another reason: a revoked key, a server that stops. Answers what stops that. */
   readonly onEnd: (listener: (error: GatewayError) => void) => () => void
   /** Ends the connection of a caller that does not even read the last words. */
   readonly cutOff: Effect.Effect<void>

@@ -56,8 +56,8 @@ describe("a stream that fails", () => {
   it("after a call whose end says other arguments than its deltas: both count", async () => {
     const [added, delta] = callEvents(1, ["{}"])
     const [, , argumentsDone, itemDone] = callEvents(1, [link])
-    for (const last of [argumentsDone, itemDone]) {
-      const events = numbered([opening, added, delta, last].filter((event) => event !== undefined))
+    for (const last of [[argumentsDone], [itemDone], [argumentsDone, itemDone]]) {
+      const events = numbered([opening, added, delta, ...last].filter((event) => event !== undefined))
       const error = failsAfter(await streamed(events.map(frameOf)), events.length, "api_error")
       assert.deepStrictEqual(error.x_gateway_governance, { flags: [linkFlag] })
     }
