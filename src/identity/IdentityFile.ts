@@ -119,32 +119,23 @@ const IdentityFile = Schema.Struct({
       : `a rule is about the authority ${astray.authority}, which authorities does not name`
   })
 )
-export type IdentityFile = typeof IdentityFile.Type
+type IdentityFile = typeof IdentityFile.Type
 
-/** An identity file with what the files that it names hold. */
-export interface ReadIdentity {
-  readonly file: IdentityFile
-  /** By the name that the identity file gives them. */
-  readonly contents: ReadonlyMap<string, Buffer>
-  /** Changes with any of them. */
-  readonly digest: string
-}
-
-const listed = (value: string | ReadonlyArray<string> | undefined): ReadonlyArray<string> =>
-  value === undefined ? [] : typeof value === "string" ? [value] : value
+export const crlsOf = ({ crl = [] }: typeof Authority.Type): ReadonlyArray<string> => [crl].flat()
 
 /** The files that an identity file names. */
 const namesIn = ({ authorities = [], issuers = [] }: IdentityFile): ReadonlyArray<string> => [
   ...issuers.flatMap(({ jwks }) => (isUrl(jwks) ? [] : [jwks])),
-  ...authorities.flatMap(({ certificates, crl }) => [certificates, ...listed(crl)])
+  ...authorities.flatMap((authority) => [authority.certificates, ...crlsOf(authority)])
 ]
-
-export const crlsOf = ({ crl }: typeof Authority.Type): ReadonlyArray<string> => listed(crl)
 
 /** What an identity file says, without the files that it names. */
 export const parseIdentity = parser(IdentityFile, "an identity file")
 
-/** Reads an identity file and the files that it names; those are found from its own folder. */
+/**
+ * Reads an identity file, and what the files that it names hold, by those names; they are found from its own folder. `digest` changes
+ * with any of them.
+ */
 export const readIdentity = Effect.fnUntraced(function* (path: string) {
   const text = yield* readNamed(path, "GATEWAY_IDENTITY_FILE")
   const file = yield* parseIdentity(path, text)
@@ -158,5 +149,6 @@ export const readIdentity = Effect.fnUntraced(function* (path: string) {
     contents.set(name, bytes)
     digest.update(bytes)
   }
-  return { file, contents, digest: digest.digest("hex") } satisfies ReadIdentity
+  return { file, contents, digest: digest.digest("hex") }
 })
+export type ReadIdentity = Effect.Success<ReturnType<typeof readIdentity>>

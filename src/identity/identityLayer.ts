@@ -6,76 +6,30 @@ import type { CallerIdentity } from "../contract/Security.ts"
 import { Keys, makeAccess } from "../limits/Keys.ts"
 import { watchFile } from "../watchFile.ts"
 import { OperatorError } from "../wire/OperatorError.ts"
-import { type Authority, authoritiesOf, fieldsOf, firstEnd, type Problem, parseAuthorities } from "./certificate.ts"
-import { parseRevocationLists, type RevocationList } from "./crl.ts"
+import { type Authority, authoritiesOf, fieldsOf, firstEnd, parseAuthorities } from "./certificate.ts"
+import { parseRevocationLists } from "./crl.ts"
 import { Identity } from "./Identity.ts"
-import {
-  crlsOf,
-  type IdentityFile,
-  type Issuer,
-  isUrl,
-  type ReadIdentity,
-  type Rule,
-  readIdentity
-} from "./IdentityFile.ts"
+import { crlsOf, isUrl, type ReadIdentity, type Rule, readIdentity } from "./IdentityFile.ts"
 import { callerId, granted, ruleForCertificate, ruleForToken } from "./rules.ts"
-import { type IssuerKeys, issuerOf, keysAt, keysInFile, refusedToken, verifyToken } from "./token.ts"
+import { issuerOf, keysAt, parseKeys, refusedToken, verifyToken } from "./token.ts"
 
-/** What an identity file comes to. */
-interface Trust {
-  readonly issuers: ReadonlyMap<string, { readonly issuer: Issuer; readonly keys: IssuerKeys }>
-  readonly authorities: ReadonlyArray<Authority>
-  readonly rules: ReadonlyArray<Rule>
-}
-
-const noRule = (subject: string, id: string) =>
-  new GatewayError({
-    reason: "forbidden",
-    refused: { why: "no-rule", id },
-    message: `No rule of this gateway is for ${subject}. Ask the operator for one.`
-  })
-
-const noTeam = (team: string, id: string) =>
-  new GatewayError({
-    reason: "forbidden",
-    refused: { why: "no-team", id },
-    message: "The rule that holds for this caller names a team that does not exist. Ask the operator to create it.",
-    detail: `a rule of the identity file names the team ${team}, which the key file does not: npm run gateway -- teams create ${team}`
-  })
-
-const refusedCaller = (why: Refusal, id: string) =>
-  new GatewayError({
-    reason: "unauthenticated",
-    refused: { why, id },
-    message: "The operator has withdrawn the access of this caller. Ask the operator for it."
-  })
-
-const refusedCertificate = ({ message, why }: Problem, id: string) =>
-  new GatewayError({
-    reason: "unauthenticated",
-    refused: { why, id },
-    message: `No key was sent, and ${message}. Send a key in the header x-api-key, or a certificate that is trusted here.`
-  })
+const refused = (id: string, reason: "forbidden" | "unauthenticated", why: Refusal, message: string, detail?: string) =>
+  Result.fail(new GatewayError({ reason, message, refused: { why, id }, detail }))
 
 const broken = (name: string) => (why: string) =>
   new OperatorError({ message: `the identity file names ${name}, which cannot be used: ${why}` })
 
 const contentOf = ({ contents }: ReadIdentity, name: string): Buffer => contents.get(name) ?? Buffer.alloc(0)
 
-const authorityOf = Effect.fnUntraced(function* (
-  read: ReadIdentity,
-  authority: NonNullable<IdentityFile["authorities"]>[number]
-) {
+/** What a file holds that the identity file names. */
+const usable = <A>(read: ReadIdentity, name: string, parse: (file: Buffer) => Result.Result<A, string>) =>
+  Effect.mapError(Effect.fromResult(parse(contentOf(read, name))), broken(name))
+
+const authorityOf = Effect.fnUntraced(function* (read: ReadIdentity, authority: Parameters<typeof crlsOf>[0]) {
   const { certificates, name } = authority
-  const lists: Array<RevocationList> = []
-  for (const crl of crlsOf(authority)) {
-    const parsed = parseRevocationLists(contentOf(read, crl))
-    lists.push(...(yield* Effect.mapError(Effect.fromResult(parsed), broken(crl))))
-  }
-  const issuers = yield* Effect.mapError(
-    Effect.fromResult(parseAuthorities(contentOf(read, certificates))),
-    broken(certificates)
-  )
+  const parsed = Effect.forEach(crlsOf(authority), (name) => usable(read, name, parseRevocationLists))
+  const lists = (yield* parsed).flat()
+  const issuers = yield* usable(read, certificates, parseAuthorities)
   const signed = issuers.map((certificate) => ({
     certificate,
     lists: lists.filter(({ isSignedBy }) => isSignedBy(certificate.publicKey))
@@ -93,15 +47,10 @@ const makeTrust = Effect.map(RcMap.make({ lookup: keysAt }), (addresses) =>
     const authorities = yield* Effect.forEach(read.file.authorities ?? [], (authority) => authorityOf(read, authority))
     const known = yield* Effect.forEach(issuers, (issuer) => {
       const { jwks } = issuer
-      const keys = isUrl(jwks)
-        ? RcMap.get(addresses, jwks)
-        : Effect.try({
-            try: () => keysInFile(contentOf(read, jwks)),
-            catch: () => broken(jwks)("it is no JSON Web Key Set")
-          })
+      const keys = isUrl(jwks) ? RcMap.get(addresses, jwks) : usable(read, jwks, parseKeys)
       return Effect.map(keys, (keys) => [issuer.issuer, { issuer, keys }] as const)
     })
-    return { issuers: new Map(known), authorities, rules } satisfies Trust
+    return { issuers: new Map(known), authorities, rules }
   })
 )
 
@@ -122,17 +71,33 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
       const build = yield* makeTrust
       const first = yield* readIdentity(file)
       const inForce = yield* ScopedRef.fromAcquire(build(first))
-      const trust = (): Trust => ScopedRef.getUnsafe(inForce)
+      const trust = () => ScopedRef.getUnsafe(inForce)
       const checks = new WeakMap<CallerIdentity, () => boolean>()
       const access = makeAccess()
 
       const grant = (rule: Rule | undefined, id: string, name: string, subject: string) => {
-        const refusal = book.refusalOf(id)
-        if (refusal !== undefined) return Result.fail(refusedCaller(refusal, id))
-        if (rule === undefined) return Result.fail(noRule(subject, id))
+        const withdrawn = book.refusalOf(id)
+        if (withdrawn !== undefined) {
+          const message = "The operator has withdrawn the access of this caller. Ask the operator for it."
+          return refused(id, "unauthenticated", withdrawn, message)
+        }
+        if (rule === undefined) {
+          return refused(
+            id,
+            "forbidden",
+            "no-rule",
+            `No rule of this gateway is for ${subject}. Ask the operator for one.`
+          )
+        }
         const team = book.inForce().teams.find((candidate) => candidate.name === rule.team)
-        if (rule.team !== undefined && team === undefined) return Result.fail(noTeam(rule.team, id))
-        return Result.succeed(granted(rule, id, name, team))
+        if (rule.team === undefined || team !== undefined) return Result.succeed(granted(rule, id, name, team))
+        return refused(
+          id,
+          "forbidden",
+          "no-team",
+          "The rule that holds for this caller names a team that does not exist. Ask the operator to create it.",
+          `a rule of the identity file names the team ${rule.team}, which the key file does not: npm run gateway -- teams create ${rule.team}`
+        )
       }
       const admitted = (given: () => Result.Result<CallerIdentity, GatewayError>) =>
         Effect.map(Effect.fromResult(given()), (caller) => {
@@ -160,7 +125,11 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
         const id = callerId("crt", fields.issuer, fields.subject)
         return admitted(() => {
           const issued = authoritiesOf(certificate, trust().authorities, clock.currentTimeMillisUnsafe())
-          if (Result.isFailure(issued)) return Result.fail(refusedCertificate(issued.failure, id))
+          if (Result.isFailure(issued)) {
+            const { message, why } = issued.failure
+            const advice = "Send a key in the header x-api-key, or a certificate that is trusted here."
+            return refused(id, "unauthenticated", why, `No key was sent, and ${message}. ${advice}`)
+          }
           return grant(
             ruleForCertificate(trust().rules, issued.success, fields),
             id,

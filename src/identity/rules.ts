@@ -1,5 +1,6 @@
 /** Which rule holds for a token or a certificate, and what it gives. Pure. */
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
+import { Struct } from "effect"
 import type { CallerIdentity, TeamIdentity } from "../contract/Security.ts"
 import { matches } from "../limits/KeyFile.ts"
 import { callerOf } from "../limits/limits.ts"
@@ -44,26 +45,18 @@ export const ruleForCertificate = (
 ): CertificateRule | undefined =>
   rules
     .filter((rule) => "authority" in rule)
-    .find(({ authority, certificate: { dns, email, issuer, serial, subject, upn, uri } }) =>
-      authorities.includes(authority)
-        ? [
-            [subject, [fields.subject]] as const,
-            [issuer, [fields.issuer]] as const,
-            [serial, [fields.serial]] as const,
-            [upn, fields.upn] as const,
-            [uri, fields.uri] as const,
-            [dns, fields.dns] as const,
-            [email, fields.email] as const
-          ].every(([patterns, values]) => patterns === undefined || hold(patterns, values))
-        : false
+    .find(
+      ({ authority, certificate }) =>
+        authorities.includes(authority) &&
+        Struct.keys(certificate).every((name) => {
+          const patterns = certificate[name]
+          return patterns === undefined || hold(patterns, [fields[name]].flat())
+        })
     )
 
 /** The ID of a caller without a key: the same for every token or certificate of one subject, and not to be guessed back. */
 export const callerId = (kind: "jwt" | "crt", issuer: string, subject: string): string =>
-  `${kind}_${createHash("sha256")
-    .update(JSON.stringify([issuer, subject]))
-    .digest("hex")
-    .slice(0, 24)}`
+  `${kind}_${hash("sha256", JSON.stringify([issuer, subject]), "hex").slice(0, 24)}`
 
 /** Characters of a name that a token or certificate gives. */
 const maxName = 200

@@ -28,11 +28,12 @@ export interface IssuerKeys {
 /** Throws where they are none. */
 const keysIn = (set: unknown): JWTVerifyGetKey => createLocalJWKSet(set as JSONWebKeySet)
 
-/** Keys that stand in a file. Throws where they are none. */
-export const keysInFile = (file: Buffer): IssuerKeys => {
-  const keys = keysIn(JSON.parse(file.toString("utf8")))
-  return { current: () => keys, refresh: Effect.void }
-}
+/** Keys that stand in a file. */
+export const parseKeys = (file: Buffer): Result.Result<IssuerKeys, string> =>
+  Result.map(
+    Result.try({ try: () => keysIn(JSON.parse(file.toString("utf8"))), catch: () => "it is no JSON Web Key Set" }),
+    (keys) => ({ current: () => keys, refresh: Effect.void })
+  )
 
 const onDemand = 60_000
 const regularly = "10 minutes"
@@ -60,12 +61,11 @@ export const keysAt = (url: string): Effect.Effect<IssuerKeys, never, Scope.Scop
       askedAt = performance.now()
       return fetchKeys(url)
     }).pipe(
-      Effect.tap((keys) =>
+      Effect.flatMap((keys) =>
         Effect.sync(() => {
           known = keys
         })
       ),
-      Effect.asVoid,
       Effect.catch(() =>
         Effect.logWarning(
           `the keys at ${url} cannot be fetched${known === undefined ? "" : "; those that are known stay in force"}`
