@@ -1,4 +1,7 @@
-/** Where guards may block or redact: words are held back until they have been seen, by sentences or all of them; calls are held whole. */
+/**
+ * Frames of a streamed reply until guards have seen their words: sentence by sentence or all of them, calls whole. Where guards may
+ * block or redact, the frames are held back until then.
+ */
 import { Effect } from "effect"
 import type { Frame } from "../stream/Frame.ts"
 import type { Part } from "./frames.ts"
@@ -13,7 +16,7 @@ const lastBlank = (text: string): number | undefined => {
   return at < 0 ? undefined : at + 1
 }
 
-interface Entry {
+export interface Entry {
   readonly frame: Frame
   readonly part: Part
 }
@@ -29,11 +32,9 @@ interface Slot {
 const isInCall = ({ begins, delta }: Part): boolean => begins === true || delta?.place === "arguments"
 const isWhole = ({ whole }: Part): boolean => whole !== undefined
 
-/** Holds frames back; `all`: until the reply is complete. */
-export const heldReply = (options: GuardStreamOptions, all: boolean) => {
-  const { about, acted, actions, guards, hold, onWithheld, reader } = options
-  const texts = makeTexts()
-  const repeats = about.surface === "responses"
+/** Frames that wait; `all`: until the reply is complete. */
+export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, all: boolean) => {
+  const texts = makeTexts(about.surface === "responses")
   /** The end of what came and of what was judged, and the keys of what was changed. */
   const tails = new Map<string, string>()
   const judgedTails = new Map<string, string>()
@@ -45,7 +46,6 @@ export const heldReply = (options: GuardStreamOptions, all: boolean) => {
   /** Characters of texts and of frames that are held. */
   let heldText = 0
   let held = 0
-  let taken = 0
   let inCall = false
   let ended = false
 
@@ -55,21 +55,20 @@ export const heldReply = (options: GuardStreamOptions, all: boolean) => {
   }
 
   /** Takes a frame in; answers whether it goes out as it is. */
-  const take = (entry: Entry): boolean => {
-    const { frame, part } = entry
-    const { delta, ends, last, signs } = part
-    if (inCall && !isInCall(part) && !all) mark(queue.length)
-    if (part.begins === true && inCall && !all) mark(queue.length)
+  const take = (frame: Frame): boolean => {
+    const part = reader.read(frame)
+    const { begins, delta, ends, last, signs } = part
+    if (inCall && !all && (begins === true || !isInCall(part))) mark(queue.length)
     inCall = isInCall(part)
     if (last === true) ended = true
     const isFree = !inCall && delta === undefined && !isWhole(part) && signs === undefined
     if (queue.length === 0 && isFree) return true
-    queue.push(entry)
+    queue.push({ frame, part })
     held += frame.data.length
     if (delta !== undefined) {
       const before = tails.get(delta.key) ?? ""
       tails.set(delta.key, (before + delta.text).slice(-overlap))
-      if (repeats) texts.came(delta.key, delta.text)
+      texts.came(delta.key, delta.text)
       if (inCall || all) return false
       heldText += delta.text.length
       const end = lastSentenceEnd(before, delta.text) ?? (heldText > longestHeld ? lastBlank(delta.text) : undefined)
@@ -81,6 +80,7 @@ export const heldReply = (options: GuardStreamOptions, all: boolean) => {
 
   /** What may be judged now; the rest of a piece that is cut stays. */
   const judgeable = (): ReadonlyArray<Entry> => {
+    if (ready === 0) return []
     const entries = queue.slice(0, ready)
     const rest = queue.slice(ready)
     const at = cut
@@ -101,6 +101,7 @@ export const heldReply = (options: GuardStreamOptions, all: boolean) => {
     return entries
   }
 
+  /** Asks about frames, in order; answers those that go out, undefined where nothing may. */
   const judged = Effect.fnUntraced(function* (entries: ReadonlyArray<Entry>) {
     const keyed = new Map<string, Slot>()
     const slots: Array<Slot> = []
@@ -145,50 +146,62 @@ export const heldReply = (options: GuardStreamOptions, all: boolean) => {
         const { key, text } = delta
         const slot = keyed.get(key)
         if (slot === undefined || slot.after === slot.text) {
-          if (repeats) texts.went(key, text)
+          texts.went(key, text)
           out.push(entry.frame)
         } else if (!done.has(key)) {
           done.add(key)
           changed.add(key)
-          if (repeats) texts.went(key, slot.after)
+          texts.went(key, slot.after)
           if (slot.after !== "") out.push(delta.with(slot.after))
         }
       } else if (signs !== undefined && changed.has(signs)) continue
       else if (whole !== undefined) {
         const own = slotsOf.get(entry) ?? []
         const others = whole.texts.map(({ text }, at) => own[at]?.after ?? texts.instead(text) ?? text)
-        if (repeats) for (const [at, { text }] of whole.texts.entries()) texts.saidWhole(text, others[at] ?? text)
+        for (const [at, { text }] of whole.texts.entries()) texts.saidWhole(text, others[at] ?? text)
         out.push(whole.texts.every(({ text }, at) => text === others[at]) ? entry.frame : whole.with(others))
       } else out.push(entry.frame)
     }
     return out
   })
 
+  return {
+    /** Takes frames in; answers those that go out as they are. `isEnd`: no more come. */
+    take: (frames: ReadonlyArray<Frame>, isEnd: boolean): ReadonlyArray<Frame> => {
+      const out = frames.filter(take)
+      if (isEnd || ended) mark(queue.length)
+      return out
+    },
+    judgeable,
+    judged,
+    /** Whether the reply is complete. */
+    isComplete: () => ended,
+    /** Characters of frames that are held. */
+    held: () => held
+  }
+}
+
+/** Holds frames back until guards have seen their words; `all`: until the reply is complete. */
+export const heldReply = (options: GuardStreamOptions, all: boolean) => {
+  const { actions, hold, onWithheld, reader, usage } = options
+  const queue = makeQueue(options, all)
+  let taken = 0
   /** The frames that go out after these came, and whether they are the last. */
-  const step = Effect.fnUntraced(function* (frames: ReadonlyArray<Frame>, isEnd = false) {
-    const out: Array<Frame> = []
-    for (const frame of frames) {
-      const entry = { frame, part: reader.read(frame) }
-      if (take(entry)) out.push(frame)
+  return Effect.fnUntraced(function* (frames: ReadonlyArray<Frame>, isEnd = false) {
+    const free = queue.take(frames, isEnd)
+    const passed = yield* queue.judged(queue.judgeable())
+    if (passed === undefined) {
+      const before = free.map(reader.emit)
+      onWithheld()
+      return { frames: [...before, ...reader.report(reader.withheld(usage()), actions())], over: true }
     }
-    if (isEnd || ended) mark(queue.length)
-    if (ready > 0) {
-      const passed = yield* judged(judgeable())
-      if (passed === undefined) {
-        const all_ = out.map(reader.emit)
-        onWithheld()
-        return { frames: [...all_, ...reader.report(reader.withheld(options.usage()), actions())], over: true }
-      }
-      // Not spread into arguments: the model decides how many there are.
-      for (const frame of passed) out.push(frame)
-    }
+    const held = queue.held()
     if (held !== taken) {
       const refused = hold(held - taken, held)
       taken = held
       if (refused !== undefined) return yield* refused
     }
-    const shown = out.map(reader.emit)
-    return { frames: ended && !isEnd ? reported(options, shown) : shown, over: false }
+    const shown = [...free, ...passed].map(reader.emit)
+    return { frames: queue.isComplete() && !isEnd ? reported(options, shown) : shown, over: false }
   })
-  return step
 }

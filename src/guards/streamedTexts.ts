@@ -38,21 +38,24 @@ export const lastSentenceEnd = (before: string, piece: string): number | undefin
   return end === undefined || end <= lead.length ? undefined : end - lead.length
 }
 
-/** The texts of a reply so far, as they came and as they went out, for frames that say them again. */
-export const makeTexts = () => {
+/** The texts of a reply so far, as they came and as they went out, for frames that say them again. `repeats`: whether any does. */
+export const makeTexts = (repeats: boolean) => {
   const came = new Map<string, Array<string>>()
   const went = new Map<string, Array<string>>()
   /** Keys and whole texts by what the cloud said. */
   const keys = new Map<string, string>()
   const wholes = new Map<string, string>()
-  const add = (map: Map<string, Array<string>>, key: string, text: string) =>
-    void getOrInsert(map, key, () => []).push(text)
+  const add = (map: Map<string, Array<string>>, key: string, text: string): void => {
+    if (repeats) getOrInsert(map, key, () => []).push(text)
+  }
   const joined = (map: Map<string, Array<string>>, key: string): string => (map.get(key) ?? []).join("")
   return {
     came: (key: string, text: string) => add(came, key, text),
     went: (key: string, text: string) => add(went, key, text),
     complete: (key: string) => void keys.set(joined(came, key), key),
-    saidWhole: (text: string, other: string) => void wholes.set(text, other),
+    saidWhole: (text: string, other: string): void => {
+      if (repeats) wholes.set(text, other)
+    },
     isKnown: (text: string) => wholes.has(text) || keys.has(text),
     /** What stands for a text that was said before. */
     instead: (text: string): string | undefined => {
