@@ -18,6 +18,13 @@ export interface Tokens {
   readonly estimated?: boolean | undefined
 }
 
+/** More than any request comes to: an absurd count must not use up a quota. */
+const mostCounted = 1e9
+
+/** What a cloud counted; undefined where it says what no count can be, which is then as if it had said nothing. */
+export const countOf = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= mostCounted ? value : undefined
+
 /** Bytes of text that are about one token. */
 const bytesPerToken = 4
 
@@ -40,7 +47,7 @@ export interface Received {
 
 /** Whether the cloud has counted a whole reply: no count is of nothing where something was said, and no input is empty. */
 export const isCount = ({ input, output }: Tokens, { bytes, stream }: Received): boolean =>
-  output > 0 || (input > 0 && !(stream && bytes > 0))
+  input > 0 && (output > 0 || !(stream && bytes > 0))
 
 /**
  * About what came: an event is at least a token, and so are four bytes (docs/decisions.md#limits-and-quotas). `soFar`: as far as the
@@ -107,10 +114,10 @@ export const fillUsage = (usage: JsonObject, holder: JsonObject): JsonObject => 
   const given = Object.entries(usage).filter(([, value]) => value !== null)
   return {
     ...compact({
-      input_tokens: numberOf(metrics.inputTokenCount),
-      output_tokens: numberOf(metrics.outputTokenCount),
-      cache_read_input_tokens: numberOf(metrics.cacheReadInputTokenCount),
-      cache_creation_input_tokens: numberOf(metrics.cacheWriteInputTokenCount)
+      input_tokens: countOf(metrics.inputTokenCount),
+      output_tokens: countOf(metrics.outputTokenCount),
+      cache_read_input_tokens: countOf(metrics.cacheReadInputTokenCount),
+      cache_creation_input_tokens: countOf(metrics.cacheWriteInputTokenCount)
     }),
     ...Object.fromEntries(given)
   }

@@ -1,6 +1,6 @@
 /** The messages surface: native pass-through, with counting (docs/api.md#messages, docs/api.md#counting-tokens). */
 import { Result } from "effect"
-import { reservedOutput } from "../catalog/Tokens.ts"
+import { countOf, reservedOutput } from "../catalog/Tokens.ts"
 import { invalidBody } from "../catalog/UpstreamFault.ts"
 import type { MessagesError } from "../contract/Errors.ts"
 import { CountRequest, MessagesRequest } from "../contract/Messages.ts"
@@ -8,7 +8,7 @@ import type { CountReply } from "../contract/MessagesGroup.ts"
 import type { Called } from "../governance/accumulate.ts"
 import { isFilter, isGuarded } from "../vendors/answer.ts"
 import { tokensOf } from "../vendors/claude/reply.ts"
-import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { messagesError } from "./errorResponse.ts"
 import { mediaOf, plainNumbers, prepareMessages } from "./messagesBody.ts"
 import { withoutFence } from "./messagesFormat.ts"
@@ -91,7 +91,7 @@ export const countTokens: Surface<CountRequest, Prepared, MessagesError> = {
       })
     ),
   answer: (_, { body }) => {
-    const count = numberOf(body.input_tokens)
+    const count = countOf(body.input_tokens)
     return count === undefined
       ? Result.fail(invalidBody)
       : Result.succeed({

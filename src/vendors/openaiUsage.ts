@@ -1,7 +1,7 @@
 /** What OpenAI's formats count; chat completions and responses differ in what they call it. */
 import type { Route } from "../catalog/Route.ts"
-import type { Tokens } from "../catalog/Tokens.ts"
-import { isObject, type Json, numberOf, objectOf } from "../wire/json.ts"
+import { countOf, type Tokens } from "../catalog/Tokens.ts"
+import { isObject, type Json, objectOf } from "../wire/json.ts"
 
 /** What a format calls its counts: of the input, of the output, and the details of each. */
 interface Names {
@@ -28,10 +28,10 @@ export const responsesNames: Names = {
 export const countedTokens = (usage: Json | undefined, names: Names): Tokens | undefined =>
   isObject(usage)
     ? {
-        input: numberOf(usage[names.input]) ?? 0,
-        output: numberOf(usage[names.output]) ?? 0,
-        cached: numberOf(objectOf(usage[names.inputDetails]).cached_tokens),
-        reasoning: numberOf(objectOf(usage[names.outputDetails]).reasoning_tokens)
+        input: countOf(usage[names.input]) ?? 0,
+        output: countOf(usage[names.output]) ?? 0,
+        cached: countOf(objectOf(usage[names.inputDetails]).cached_tokens),
+        reasoning: countOf(objectOf(usage[names.outputDetails]).reasoning_tokens)
       }
     : undefined
 

@@ -1,6 +1,7 @@
 /** Amazon's Titan embeddings, on Bedrock: what is asked, one string a call, what is answered, and how a string is refused. */
 
 import { Result } from "effect"
+import { countOf } from "../catalog/Tokens.ts"
 import { invalidBody, type UpstreamFault } from "../catalog/UpstreamFault.ts"
 import { embeddingLimits } from "../contract/Embeddings.ts"
 import { arrayOf, type Json, type JsonObject, numberOf } from "../wire/json.ts"
@@ -38,8 +39,8 @@ const areNumbers = (values: ReadonlyArray<Json>): values is ReadonlyArray<number
 /** Every number of a vector is read: a body that is parsed exactly has them as JavaScript's, but takes longer. */
 export const reply = (body: JsonObject): Result.Result<Embedded, UpstreamFault> => {
   const embedding = arrayOf(body.embedding)
-  const tokens = numberOf(body.inputTextTokenCount)
+  const tokens = countOf(Math.round(numberOf(body.inputTextTokenCount) ?? Number.NaN))
   return embedding.length === embeddingLimits.dimensions && areNumbers(embedding) && tokens !== undefined
-    ? Result.succeed({ embedding, tokens: Math.round(tokens) })
+    ? Result.succeed({ embedding, tokens })
     : Result.fail(invalidBody)
 }

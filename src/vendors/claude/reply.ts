@@ -5,7 +5,7 @@
 
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
-import { fillUsage, type Tokens } from "../../catalog/Tokens.ts"
+import { countOf, fillUsage, type Tokens } from "../../catalog/Tokens.ts"
 import { cut, invalidBody, type Refused, refused, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import {
@@ -225,12 +225,12 @@ export const totalsAtEnd = (start: JsonObject, totals: JsonObject, last: JsonObj
 
 /** Cached and newly cached input is input too; the vendor counts them apart (docs/decisions.md#usage-counts). */
 export const tokensOf = (usage: JsonObject): Tokens => {
-  const cached = numberOf(usage.cache_read_input_tokens) ?? 0
-  const written = numberOf(usage.cache_creation_input_tokens) ?? 0
-  const hourly = numberOf(objectOf(usage.cache_creation).ephemeral_1h_input_tokens) ?? 0
+  const cached = countOf(usage.cache_read_input_tokens) ?? 0
+  const written = countOf(usage.cache_creation_input_tokens) ?? 0
+  const hourly = countOf(objectOf(usage.cache_creation).ephemeral_1h_input_tokens) ?? 0
   return {
-    input: (numberOf(usage.input_tokens) ?? 0) + cached + written,
-    output: numberOf(usage.output_tokens) ?? 0,
+    input: (countOf(usage.input_tokens) ?? 0) + cached + written,
+    output: countOf(usage.output_tokens) ?? 0,
     ...(cached > 0 ? { cached } : {}),
     ...(written > 0 ? { cacheWrites: written } : {}),
     ...(hourly > 0 ? { cacheWrites1h: hourly } : {})
@@ -239,11 +239,11 @@ export const tokensOf = (usage: JsonObject): Tokens => {
 
 /** Undefined where neither input nor output was counted. */
 const readUsage = (usage: JsonObject, { model }: Route): Tokens | undefined => {
-  if (numberOf(usage.input_tokens) === undefined && numberOf(usage.output_tokens) === undefined) return undefined
+  if (countOf(usage.input_tokens) === undefined && countOf(usage.output_tokens) === undefined) return undefined
   return {
     ...tokensOf(usage),
     // The chat format says a count of none, too.
-    cached: numberOf(usage.cache_read_input_tokens),
-    reasoning: model.thinking.counted ? numberOf(objectOf(usage.output_tokens_details).thinking_tokens) : undefined
+    cached: countOf(usage.cache_read_input_tokens),
+    reasoning: model.thinking.counted ? countOf(objectOf(usage.output_tokens_details).thinking_tokens) : undefined
   }
 }

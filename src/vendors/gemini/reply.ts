@@ -5,7 +5,7 @@
 
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
-import type { Tokens } from "../../catalog/Tokens.ts"
+import { countOf, type Tokens } from "../../catalog/Tokens.ts"
 import {
   cut,
   invalidBody,
@@ -190,14 +190,14 @@ const finishIn = (body: JsonObject): Result.Result<FinishReason | undefined, Ups
 
 /** Thoughts are counted beside the candidates; cached tokens inside the prompt. Undefined where nothing was counted. */
 const readUsage = (usage: JsonObject, { model }: Route): Tokens | undefined => {
-  const prompt = numberOf(usage.promptTokenCount)
-  const answer = numberOf(usage.candidatesTokenCount)
-  const thoughts = numberOf(usage.thoughtsTokenCount)
+  const prompt = countOf(usage.promptTokenCount)
+  const answer = countOf(usage.candidatesTokenCount)
+  const thoughts = countOf(usage.thoughtsTokenCount)
   if (prompt === undefined && answer === undefined && thoughts === undefined) return undefined
   return {
-    input: (prompt ?? 0) + (numberOf(usage.toolUsePromptTokenCount) ?? 0),
+    input: (prompt ?? 0) + (countOf(usage.toolUsePromptTokenCount) ?? 0),
     output: (answer ?? 0) + (thoughts ?? 0),
-    cached: numberOf(usage.cachedContentTokenCount),
+    cached: countOf(usage.cachedContentTokenCount),
     reasoning: model.thinking.counted ? (thoughts ?? 0) : undefined
   }
 }

@@ -214,3 +214,60 @@ it.each(["messages", "chat"])(
     assert.deepStrictEqual(tokens, { input: 10, output: 25_000, estimated: true })
   }
 )
+
+const absurd: Readonly<{ [name: string]: readonly [surface: Way["surface"], model: string, reply: string] }> = {
+  "messages, Claude": [
+    messages,
+    "claude-sonnet-4-5:il2",
+    '{"type":"message","role":"assistant","content":[],"stop_reason":"end_turn","usage":{"input_tokens":IN,"output_tokens":OUT}}'
+  ],
+  "chat, Claude": [
+    chat,
+    "claude-sonnet-4-5:il5",
+    '{"type":"message","role":"assistant","content":[],"stop_reason":"end_turn","usage":{"input_tokens":IN,"output_tokens":OUT}}'
+  ],
+  "chat, GPT": [
+    chat,
+    "gpt-5.1:il5",
+    '{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":IN,"completion_tokens":OUT}}'
+  ],
+  "chat, Gemini": [
+    chat,
+    "gemini-3-flash:il2",
+    '{"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":IN,"candidatesTokenCount":OUT}}'
+  ],
+  responses: [
+    plain,
+    "gpt-5.1:il5",
+    '{"object":"response","status":"completed","output":[],"usage":{"input_tokens":IN,"output_tokens":OUT}}'
+  ]
+}
+
+describe.each(Object.entries(absurd))("a count that cannot be one: %s", (_, [{ body, path }, model, text]) => {
+  it.each(["-1000000", "1.5", "1e300", "1e400", "9007199254740993", "1e12"])("is none: %s", async (count) => {
+    for (const [input, output] of [
+      [count, "7"],
+      ["7", count]
+    ] as const) {
+      upstream.use(answering(reply("200 OK", text.replace("IN", input).replace("OUT", output))))
+      // Native replies are passed on as they came.
+      const got = await open(`${gateway.url}${path}`, { model, ...body })
+      const said = await got.text()
+      assert.strictEqual(got.status, 200, said)
+      const { tokens } = await recordOf(got.headers.get("x-request-id"))
+      if (tokens === null) throw new Error("nothing is charged")
+      if (input === count) assert.isTrue(tokens.estimated)
+      for (const part of [tokens.input, tokens.output]) {
+        assert.isTrue(Number.isInteger(part))
+        assert.isAtLeast(part, 0)
+        assert.isBelow(part, 200)
+      }
+      if (path !== chat.path) continue
+      const { completion_tokens, prompt_tokens, total_tokens } = JSON.parse(said).usage
+      assert.deepStrictEqual(
+        [prompt_tokens, completion_tokens, total_tokens],
+        [tokens.input, tokens.output, tokens.input + tokens.output]
+      )
+    }
+  })
+})
