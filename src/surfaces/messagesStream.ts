@@ -73,7 +73,8 @@ const delta = (state: MessagesState, event: string, data: string): Frame | undef
   const { partial_json, text, thinking, type } = objectOf(fields.delta)
   state.bytes += outputBytes(text) + outputBytes(thinking) + outputBytes(partial_json)
   const key = numberOf(fields.index) ?? -1
-  return type === "input_json_delta" && state.open.has(key)
+  // Also before a block begins and after it has ended: clients join what they get.
+  return type === "input_json_delta"
     ? { event, data, calls: [{ type: "append", key, text: string(partial_json) }] }
     : { event, data }
 }

@@ -38,15 +38,16 @@ const terminal: ReadonlySet<string> = new Set(["response.completed", "response.i
 
 const keyOf = (fields: JsonObject): number => numberOf(fields.output_index) ?? -1
 
-/** What a call holds that is done, which its deltas may have brought before. */
-const heldBy = (key: number, call: Called): CallPiece =>
-  "input" in call ? { type: "input", key, value: call.input } : { type: "repeat", key, text: call.arguments }
+/** What a call holds when it begins, to which its deltas are added, or when it is done, after them. */
+const heldBy = (key: number, call: Called, isDone: boolean): CallPiece =>
+  "input" in call
+    ? { type: "input", key, value: call.input }
+    : { type: isDone ? "repeat" : "append", key, text: call.arguments }
 
 /** The whole response ends the stream; its flags, and those of calls that it does not repeat, ride on it. */
-const finish = (state: ResponsesState, name: string, data: string): Frame | undefined => {
-  const fields = readExactObject(data)
-  const given = fields?.response
-  if (fields === undefined || !isObject(given)) return broken(state)
+const finish = (state: ResponsesState, name: string, data: string, fields: JsonObject): Frame | undefined => {
+  const given = fields.response
+  if (!isObject(given)) return broken(state)
   const failed = scrubbedError(given, state.scrub)
   const response = failed ?? given
   state.end = "complete"
@@ -70,9 +71,7 @@ const broken = (state: ResponsesState): undefined => {
 }
 
 /** An item that begins or is done, which may be a call. */
-const item = (state: ResponsesState, name: string, data: string): Frame | undefined => {
-  const fields = readExactObject(data)
-  if (fields === undefined) return broken(state)
+const item = (state: ResponsesState, name: string, data: string, fields: JsonObject): Frame | undefined => {
   if (name.endsWith("added") && isEncrypted(fields.item)) {
     const place = keyOf(fields)
     const at = countBelow(state.leftOutPlaces, place)
@@ -84,10 +83,9 @@ const item = (state: ResponsesState, name: string, data: string): Frame | undefi
   if (call === undefined) return frame
   const key = keyOf(fields)
   const start: CallPiece = { type: "start", key, id: call.id, name: call.name }
-  return {
-    ...frame,
-    calls: name.endsWith("done") ? [start, heldBy(key, call), { type: "end", key }] : [start]
-  }
+  const isDone = name.endsWith("done")
+  const calls = [start, heldBy(key, call, isDone)]
+  return { ...frame, calls: isDone ? [...calls, { type: "end", key }] : calls }
 }
 
 /** How many of the places, which are in order, are before this one. */
@@ -111,63 +109,60 @@ const renumbered = ({ leftOutPlaces }: ResponsesState, event: Event): Event | un
   return before === 0 ? event : { ...event, data: jsonText({ ...fields, output_index: place - before }) }
 }
 
-/** As it came, without what it hides; undefined where it has no name, or is no object, which ends the stream. */
-const passed = (state: ResponsesState, name: string, data: string): Frame | undefined => {
-  if (!data.startsWith("{") || !data.endsWith("}")) return broken(state)
-  if (!mayHide(data)) return name === "" ? undefined : { event: name, data }
-  const fields = readExactObject(data)
-  return fields === undefined ? broken(state) : { event: name, data: jsonText(eventWithoutEncrypted(fields)) }
+/** As it came, without what it hides; undefined where it has no name. */
+const passed = (name: string, data: string): Frame | undefined => {
+  if (name === "") return undefined
+  return { event: name, data: mayHide(data) ? jsonText(eventWithoutEncrypted(readExactObject(data) ?? {})) : data }
 }
 
 /** What a delta says, and an item that is done and had none. */
-const count = (state: ResponsesState, name: string, data: string): void => {
+const count = (state: ResponsesState, name: string, fields: JsonObject): void => {
   const isDelta = name.endsWith(".delta")
   if (!isDelta && name !== "response.output_item.done") return
-  const fields = readObject(data) ?? {}
   const key = keyOf(fields)
   if (isDelta) state.begun.add(key)
   else if (state.begun.has(key)) return
   state.bytes += outputBytes(isDelta ? fields.delta : fields.item)
 }
 
+/** Most of all events, of which no number matters. */
+const textDelta = "response.output_text.delta"
+
 /** The frame of one event; undefined for one that says nothing to the caller, or that ends the stream with a fault. */
 const frameOf = (state: ResponsesState, { event, data }: Event): Frame | undefined => {
-  const name = event ?? textOf(readExactObject(data)?.type) ?? ""
-  count(state, name, data)
-  // Most of all events.
-  return name === "response.output_text.delta" ? passed(state, name, data) : rareFrame(state, name, data)
+  const fields = event === textDelta ? readObject(data) : readExactObject(data)
+  const type = textOf(fields?.type)
+  const name = event ?? type ?? ""
+  // Clients go by either.
+  if (fields === undefined || (type !== undefined && type !== name)) return broken(state)
+  count(state, name, fields)
+  return name === textDelta ? passed(name, data) : rareFrame(state, name, data, fields)
 }
 
 /** The same of events of which a reply has few. */
-const rareFrame = (state: ResponsesState, name: string, data: string): Frame | undefined => {
+const rareFrame = (state: ResponsesState, name: string, data: string, fields: JsonObject): Frame | undefined => {
   if (!isEventName(name)) return broken(state)
-  if (terminal.has(name)) return finish(state, name, data)
+  if (terminal.has(name)) return finish(state, name, data, fields)
   switch (name) {
     case "response.compaction.compacting":
       return undefined
     case "error": {
-      const fields = readExactObject(data) ?? {}
       state.end = responsesFault(isObject(fields.error) ? fields.error : fields)
       return undefined
     }
     case "response.output_item.added":
     case "response.output_item.done":
-      return item(state, name, data)
+      return item(state, name, data, fields)
     case "response.function_call_arguments.delta":
-    case "response.custom_tool_call_input.delta": {
-      const fields = readExactObject(data)
-      if (fields === undefined) return broken(state)
+    case "response.custom_tool_call_input.delta":
       return { event: name, data, calls: [{ type: "append", key: keyOf(fields), text: textOf(fields.delta) ?? "" }] }
-    }
     case "response.function_call_arguments.done":
     case "response.custom_tool_call_input.done": {
-      const fields = readExactObject(data)
-      if (fields === undefined) return broken(state)
       const text = textOf(fields.arguments) ?? textOf(fields.input) ?? ""
       return { event: name, data, calls: [{ type: "repeat", key: keyOf(fields), text }] }
     }
     default:
-      return passed(state, name, data)
+      return passed(name, data)
   }
 }
 

@@ -60,6 +60,28 @@ describe.each(["\n", "\r", "\r\n", "\0"])("a type that holds %j", (breaking) => 
 })
 
 describe("an event whose name and data say different things", () => {
+  it.each(["response.output_text.delta", "response.output_item.added", "response.something_new"])(
+    "is an in-band error of the responses stream: %s",
+    async (name) => {
+      const item = { type: "function_call", call_id: "c", name: "f", arguments: '{"url":"https://a.example"}' }
+      for (const forged of [
+        { type: "response.output_item.done", output_index: 0, item },
+        { type: "response.function_call_arguments.delta", output_index: 0, delta: item.arguments },
+        { type: "response.completed", response: { object: "response", status: "completed", output: [] } }
+      ]) {
+        const data = [opening, forged].map((event) => JSON.stringify(event))
+        upstream.use(
+          streaming([`event: response.created\ndata: ${data[0]}\n\n`, `event: ${name}\ndata: ${data[1]}\n\n`])
+        )
+        const got = await post(`${gateway.url}/v1/responses`, ask("hi", { stream: true }))
+        assert.deepStrictEqual(
+          eventsIn(got.text).map(({ event }) => event),
+          ["response.created", "error"]
+        )
+      }
+    }
+  )
+
   it.each(["content_block_start", "content_block_delta", "content_block_stop", "message_delta", "ping"])(
     "is an in-band error: %s",
     async (name) => {

@@ -147,6 +147,25 @@ for (const { model, head, frame } of claudeClouds) {
       ])
     })
 
+    it.each([
+      [
+        "before its block begins",
+        (piece: UpstreamEvent, block: UpstreamEvent, end: UpstreamEvent) => [piece, block, end]
+      ],
+      [
+        "after its block has ended",
+        (piece: UpstreamEvent, block: UpstreamEvent, end: UpstreamEvent) => [block, end, piece]
+      ]
+    ])("a piece of a call that comes %s is scanned", async (_, order) => {
+      const block = blockStart(0, { type: "tool_use", id: "a", name: "send", input: {} })
+      const events = [messageStart(), ...order(jsonDelta(0, '{"u":"https://a.example"}'), block, blockStop(0)), ...rest]
+      upstream.use(streaming(framed(frame, events), { head }))
+      const [flag] = eventsIn((await ask(model, true)).text).slice(events.length)
+      assert.deepStrictEqual(flag?.json.x_gateway_governance.flags, [
+        { tool_call_id: "a", tool_name: "send", destinations: ["https://a.example"], reason: "external_destination" }
+      ])
+    })
+
     it("arguments that come whole in the start of the block are scanned", async () => {
       const events = [
         messageStart(),

@@ -76,6 +76,24 @@ describe("a stream", () => {
     assert.deepStrictEqual(got.at(-1)?.json.response.x_gateway_governance, { flags: [linkFlag] })
   })
 
+  it.each([
+    ["whole", ['{"url":"https://example.com/a","to":"10.0.0.1"}', ""]],
+    ["in part", ['{"url":"https://exam', 'ple.com/a","to":"10.0.0.1"}']]
+  ])("flags a call that brings its arguments when it begins, %s", async (_, [begun = "", delta = ""]) => {
+    const events = [
+      opening,
+      {
+        type: "response.output_item.added",
+        output_index: 0,
+        item: { ...functionCall(0, begun), call_id: linkFlag.tool_call_id }
+      },
+      { type: "response.function_call_arguments.delta", output_index: 0, delta },
+      ending([])
+    ]
+    const got = await streamed(frames(events))
+    assert.deepStrictEqual(got.at(-1)?.json.response.x_gateway_governance, { flags: [linkFlag] })
+  })
+
   it("flags interleaved calls each by its own arguments", async () => {
     const [addedA, deltaA, ...restA] = callEvents(1, ['{"a":"https://a.example/x"}'])
     const [addedB, deltaB, deltaB2, ...restB] = callEvents(2, ['{"b":"https://', 'b.example/y"}'])
