@@ -90,7 +90,7 @@ export class GatewayError extends Data.TaggedError("GatewayError")<{
   readonly detail?: string | undefined
 }> {}
 
-/** Another request, or its reply, would take more memory than there is (`http/MemoryBudget.ts`). */
+/** Another request, or its reply, would take more memory than there is (`MemoryBudget`). */
 export const noRoom = new GatewayError({
   reason: "overloaded",
   message: "the requests in flight take all the memory that the gateway may use; try again in a moment",

@@ -37,6 +37,6 @@ export interface Entry {
 
 /** The entry of a request; its `id` is as the caller wrote it. */
 export interface Route extends Pick<Entry, "id" | "model" | "level" | "deployment" | "strip" | "betas"> {
-  /** Of these, what it refuses of this request and the catalog does not know (`surfaces/refusedFields.ts`). */
+  /** Of these, what it refuses of this request and the catalog does not know (`http/refusedFields.ts`). */
   readonly refused?: ReadonlySet<string> | undefined
 }

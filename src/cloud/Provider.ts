@@ -1,12 +1,19 @@
-/** A provider reaches one cloud. What is asked of it is the surface's or the dialect's business. */
+/**
+ * A provider reaches one cloud; what is asked of it is the surface's or the dialect's business. `makeProvider` makes it of a cloud,
+ * which is four values: endpoint, auth, framing, and what is taken out of its words.
+ */
 import { Context, type Effect, type Stream, type Tracer } from "effect"
+import type { Cloud as CloudName } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Operation } from "../catalog/names.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { UpstreamFault } from "../catalog/UpstreamFault.ts"
 import type { CallSpan } from "../telemetry/spans.ts"
+import type { Decoder } from "../wire/Event.ts"
 import type { JsonObject } from "../wire/json.ts"
 import type { Event } from "../wire/sse.ts"
+import type { Credential } from "./credentials.ts"
+import type { Scrub } from "./fault.ts"
 
 /** A body as JSON values; numbers may be raw text where JavaScript's cannot hold them. */
 export type Body = JsonObject
@@ -24,26 +31,30 @@ export interface Attempt {
   lastBytesAt: number
 }
 
+/** What a call needs of the request that it is for, and what the request learns of it. */
+export interface Asker {
+  readonly bytesIn: number
+  /** Whose key it is: each has a region that it is at home in. */
+  readonly keyId: string | undefined
+  /** The span of the request. */
+  readonly span: Tracer.AnySpan | undefined
+  /** Every attempt is added to it. */
+  readonly attempts: Array<Attempt>
+  /** Bytes of whole replies that began as a success. */
+  received: number
+  /** Takes memory for bytes of the reply, and says whether there was any; less than 0 gives it back. */
+  readonly take: (bytes: number) => boolean
+}
+
 /** What is asked of a cloud. */
 export interface UpstreamCall {
   readonly route: Route
   readonly operation: Operation
   /** Asked for once, when the call is made. */
   readonly body: () => Body
-  /** About how many bytes the body will have. */
-  readonly size: number
-  /** Whose key it is: each has a region that it is at home in. */
-  readonly keyId: string | undefined
-  /** The span of the request that asks. */
-  readonly parent: Tracer.AnySpan | undefined
-  /** Every attempt is added to it. */
-  readonly attempts: Array<Attempt>
+  readonly record: Asker
   /** When a whole reply must have ended, in milliseconds of the process's clock; a stream has its own deadlines. */
   readonly until?: number | undefined
-  /** Takes memory for bytes of the reply, and says whether there was any; less than 0 gives it back. */
-  readonly takeMemory: (bytes: number) => boolean
-  /** So many bytes have come of a whole reply that began as a success. */
-  readonly received: (bytes: number) => void
 }
 
 /** A whole reply: a JSON object. */
@@ -66,3 +77,39 @@ export class Provider extends Context.Service<
     readonly faultError: (route: Route, fault: UpstreamFault) => GatewayError
   }
 >()("gateway/cloud/Provider") {}
+
+/** A call, as far as its address and its words depend on it. */
+export interface CallKind {
+  readonly route: Route
+  readonly operation: Operation
+  readonly stream: boolean
+}
+
+/** What is sent: the body, and headers beside those of the credentials. */
+export interface Message {
+  readonly body: Body
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface Cloud {
+  readonly name: CloudName
+  readonly endpoint: {
+    /** The operator's own address, without a trailing slash. */
+    readonly baseUrl: string | undefined
+    /** All that may answer, inside one boundary; the first is asked first. */
+    readonly regions: (call: CallKind) => ReadonlyArray<string>
+    /** Scheme and host of a region. */
+    readonly host: (region: string) => string
+    /** Path and query. */
+    readonly path: (call: CallKind, region: string) => string
+    /** The body as this cloud takes it. */
+    readonly message: (call: CallKind, body: Body) => Message
+    /** The body of a whole reply, in the words of the vendor's own API. */
+    readonly reply?: (call: CallKind, body: JsonObject) => JsonObject | undefined
+  }
+  readonly auth: Credential
+  /** How a streamed reply is framed. */
+  readonly framing: (call: CallKind) => { readonly contentType: string; readonly decoder: () => Decoder }
+  /** Takes out of the cloud's words what is the operator's. */
+  readonly scrub: (route: Route) => Scrub
+}

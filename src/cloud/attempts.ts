@@ -5,15 +5,16 @@
  */
 import { Cause, Context, Effect, Exit, Layer, Option, type Scope } from "effect"
 import type { HttpClientResponse } from "effect/http"
+import { cloudFacts } from "../catalog/clouds.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
+import { isHostOf } from "../catalog/Partition.ts"
 import { Clouds } from "../Settings.ts"
-import { type CallSpan, makeCallSpans } from "../telemetry/spans.ts"
-import { type CallKind, type Cloud, spanOf, type Target, targetOf } from "./Cloud.ts"
-import { CurrentCall, makeClient, postJson } from "./client.ts"
+import { type CallSpan, type CallSpanOptions, makeCallSpans } from "../telemetry/spans.ts"
+import { type CallContext, CurrentCall, makeClient, postJson } from "./client.ts"
 import { connections } from "./connections.ts"
 import type { AuthHeaders, CredentialError } from "./credentials.ts"
 import { faultError, retryAfterOf, statusFault, unexpected } from "./fault.ts"
-import type { Attempt, UpstreamCall } from "./Provider.ts"
+import type { Asker, Attempt, CallKind, Cloud, UpstreamCall } from "./Provider.ts"
 import { makeBreaker, makeRegions } from "./regions.ts"
 import { clientError, isUnreachable, isUnsent } from "./transport.ts"
 
@@ -22,6 +23,55 @@ export interface Answer {
   readonly response: HttpClientResponse.HttpClientResponse
   readonly attempt: Attempt
 }
+
+/** Where a call goes. */
+interface Target {
+  readonly url: URL
+  /** The host's name, and the port also where the scheme says it. */
+  readonly address: string
+  readonly port: number
+  /** Cloud and region, whose calls share a circuit breaker. */
+  readonly circuit: string
+}
+
+/**
+ * Refuses an address that leads elsewhere than its parts say: another host than the operator's or the partition table's, or
+ * another path. Settings and catalog are checked when they are read, so none should come this far.
+ */
+export const targetOf = (
+  { endpoint: { baseUrl, host, path }, name }: Pick<Cloud, "endpoint" | "name">,
+  kind: CallKind,
+  region: string
+): Target => {
+  const asked = path(kind, region)
+  const written = (baseUrl ?? host(region)) + asked
+  const url = new URL(written)
+  const rightHost =
+    baseUrl !== undefined || (url.protocol === "https:" && url.port === "" && isHostOf(name, region, url.hostname))
+  // An address that the parser would write otherwise is not what its parts say.
+  if (!rightHost || !asked.startsWith("/") || url.href !== written || url.username !== "" || url.password !== "") {
+    throw new Error(`${name}/${region}: an upstream address leads out of the boundary`)
+  }
+  return {
+    url,
+    address: url.hostname,
+    port: Number(url.port) || (url.protocol === "https:" ? 443 : 80),
+    circuit: `${name}/${region}`
+  }
+}
+
+/** What the span and metrics of a call say from its start. `sandbox`: its cloud is simulated. */
+const spanOf = ({ operation, route, stream }: CallKind, target: Target, sandbox: boolean): CallSpanOptions => ({
+  operation,
+  provider: cloudFacts[route.deployment.cloud].provider,
+  model: route.model.id,
+  address: target.address,
+  port: target.port,
+  sandbox,
+  level: route.level,
+  deployment: route.deployment.model,
+  stream
+})
 
 type Answering = Effect.Effect<Answer, GatewayError, Scope.Scope>
 
@@ -40,9 +90,16 @@ const credentialsUnavailable = (error: CredentialError, upstreamStatus?: number)
   })
 
 /** Apart, because it lives as long as the reply. */
-const markSent = (attempt: Attempt) => () => {
-  attempt.sent = true
-}
+const contextOf = (attempt: Attempt, record: Asker, until: number | undefined): CallContext => ({
+  until,
+  sent: () => {
+    attempt.sent = true
+  },
+  take: (bytes) => record.take(bytes),
+  received: (bytes) => {
+    record.received += bytes
+  }
+})
 
 /** Ends the span of a call that fails or is given up. */
 export const endOnFailure =
@@ -105,12 +162,8 @@ const makeAttempts = Effect.gen(function* () {
         credentialsUnavailable(error)
       )
       signedWith(signed)
-      const sent = Effect.provideService(client.execute(postJson(target.url, signed, body)), CurrentCall, {
-        sent: markSent(attempt),
-        until: call.until,
-        take: call.takeMemory,
-        received: call.received
-      })
+      const context = contextOf(attempt, call.record, call.until)
+      const sent = Effect.provideService(client.execute(postJson(target.url, signed, body)), CurrentCall, context)
       const response = yield* guarded(target.circuit, Effect.mapError(sent, clientError))
       attempt.requestId = requestIdOf(response)
       span.answered(target.address, response.status)
@@ -134,9 +187,9 @@ const makeAttempts = Effect.gen(function* () {
       const attempt = (region: string): Answering =>
         Effect.suspend(() => {
           const target = targetOf(cloud, kind, region)
-          const span = openSpan(spanOf(kind, target, simulated), call.parent)
+          const span = openSpan(spanOf(kind, target, simulated), call.record.span)
           const noted: Attempt = { region, span, sent: false, requestId: undefined, lastBytesAt: 0 }
-          call.attempts.push(noted)
+          call.record.attempts.push(noted)
           span.asked(region)
           return endOnFailure(span)(ask(printed, target, noted, signedWith))
         })
@@ -150,7 +203,7 @@ const makeAttempts = Effect.gen(function* () {
           return Effect.andThen(refreshed, attempt(region))
         })
 
-      const [first = "", second] = places.order(call.route.deployment, endpoint.regions(kind), call.keyId ?? "")
+      const [first = "", second] = places.order(call.route.deployment, endpoint.regions(kind), call.record.keyId ?? "")
       return Effect.catch(renewed(first), (error) => {
         if (second !== undefined && (isUnreachable(error) || error.code === "circuit-open")) return renewed(second)
         if (error.code === "connect") return renewed(first)

@@ -9,7 +9,6 @@ import { readRegularText } from "../regularFile.ts"
 import { Clouds } from "../Settings.ts"
 import type { AzureSettings } from "../settings/clouds.ts"
 import { sse } from "../stream/sse.ts"
-import type { Cloud } from "./Cloud.ts"
 import {
   bearer,
   type Credential,
@@ -21,7 +20,7 @@ import {
 } from "./credentials.ts"
 import { makeScrub } from "./fault.ts"
 import { makeProvider } from "./makeProvider.ts"
-import { Provider } from "./Provider.ts"
+import { type Cloud, Provider } from "./Provider.ts"
 
 type Credentials = Omit<AzureSettings, "boundary" | "region">
 

@@ -12,7 +12,6 @@ import { sse } from "../stream/sse.ts"
 import type { JsonObject } from "../wire/json.ts"
 import { base64Json } from "../wire/print.ts"
 import { steadyMillis } from "../wire/steady.ts"
-import type { CallKind, Cloud, Message } from "./Cloud.ts"
 import {
   type AuthHeaders,
   bearer,
@@ -25,7 +24,7 @@ import {
 } from "./credentials.ts"
 import { makeScrub } from "./fault.ts"
 import { makeProvider } from "./makeProvider.ts"
-import { type Body, Provider } from "./Provider.ts"
+import { type Body, type CallKind, type Cloud, type Message, Provider } from "./Provider.ts"
 
 type Credentials = Pick<BedrockSettings, "bearerToken" | "fips" | "keys" | "region">
 

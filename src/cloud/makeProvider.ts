@@ -3,14 +3,14 @@ import { isUtf8 } from "node:buffer"
 import { Effect, Exit, Scope, Stream } from "effect"
 import { type GatewayError, noRoom } from "../catalog/GatewayError.ts"
 import { decode } from "../stream/decode.ts"
-import { isObject, readObject } from "../wire/json.ts"
+import type { ResponseNames } from "../telemetry/spans.ts"
+import { isObject, type JsonObject, objectOf, readObject, textOf } from "../wire/json.ts"
 import { type Numbers, parseReply } from "../wire/parse.ts"
 import { print } from "../wire/print.ts"
 import type { Event } from "../wire/sse.ts"
 import { type Answer, Attempts, endOnFailure } from "./attempts.ts"
-import { type CallKind, type Cloud, responseNames } from "./Cloud.ts"
 import { faultError, framingError, malformed, unexpected } from "./fault.ts"
-import { Provider, type UpstreamCall } from "./Provider.ts"
+import { type CallKind, type Cloud, Provider, type UpstreamCall } from "./Provider.ts"
 import { clientError } from "./transport.ts"
 
 /** Longest first event that is looked into for names, in characters; a response event may repeat the whole request. */
@@ -19,6 +19,20 @@ const maxFirstEvent = 64 * 1024
 /** Names in replies that call tools with JSON values, which are printed again as they were written. */
 const hasInput = (bytes: Buffer): boolean => bytes.includes('"input"') || bytes.includes('"functionCall"')
 const numbersOf = (bytes: Buffer): Numbers => (hasInput(bytes) ? "written" : "exact")
+
+const shown = (value: unknown): string | undefined => textOf(value)?.slice(0, 100) || undefined
+
+/**
+ * `gen_ai.response.*` of a whole reply or of a stream's first event, in the words of any of the vendors. Only these fields of
+ * the vendors' own: nothing of what a model said.
+ */
+const responseNames = (body: JsonObject): ResponseNames => {
+  const inner = objectOf(body.message ?? body.response ?? body)
+  return {
+    model: shown(inner.model) ?? shown(inner.modelVersion),
+    id: shown(inner.id) ?? shown(inner.responseId)
+  }
+}
 
 /** The time of a call is over when its stream has come to its end. */
 const receivedAtEnd = ({ attempt: { span } }: Answer) =>
@@ -34,7 +48,7 @@ export const makeProvider = (cloud: Cloud) =>
     const open = (call: UpstreamCall, kind: CallKind) =>
       Effect.suspend(() => {
         const { body, headers = {} } = cloud.endpoint.message(kind, call.body())
-        return Effect.flatMap(print(body, call.size), (text) =>
+        return Effect.flatMap(print(body, call.record.bytesIn), (text) =>
           answered({ call, kind, body: typeof text === "string" ? Buffer.from(text) : text, headers })
         )
       })
@@ -61,8 +75,7 @@ export const makeProvider = (cloud: Cloud) =>
 
     const stream = (call: UpstreamCall): Stream.Stream<Event, GatewayError> => {
       const kind = { route: call.route, operation: call.operation, stream: true }
-      const { takeMemory } = call
-      const scrub = cloud.scrub(call.route)
+      const { record, route } = call
       return Stream.unwrap(
         Effect.map(Effect.tap(open(call, kind), receivedAtEnd), ({ attempt, response }) =>
           decode({
@@ -76,8 +89,8 @@ export const makeProvider = (cloud: Cloud) =>
                 responseNames((data.length > maxFirstEvent ? undefined : readObject(data)) ?? {})
               )
             },
-            hold: (bytes) => (takeMemory(bytes) ? undefined : noRoom),
-            framingError: (failure) => framingError(failure, scrub),
+            hold: (bytes) => (record.take(bytes) ? undefined : noRoom),
+            framingError: (failure) => framingError(failure, cloud.scrub(route)),
             clientError
           })(response.stream)
         )

@@ -6,7 +6,6 @@ import { Clouds } from "../Settings.ts"
 import type { VertexSettings } from "../settings/clouds.ts"
 import { sse } from "../stream/sse.ts"
 import { arrayOf } from "../wire/json.ts"
-import type { CallKind, Cloud, Message } from "./Cloud.ts"
 import {
   type AuthHeaders,
   bearer,
@@ -19,7 +18,7 @@ import {
 } from "./credentials.ts"
 import { makeScrub } from "./fault.ts"
 import { makeProvider } from "./makeProvider.ts"
-import { type Body, Provider } from "./Provider.ts"
+import { type Body, type CallKind, type Cloud, type Message, Provider } from "./Provider.ts"
 
 const failed = credentialError(
   "Google Application Default Credentials",

@@ -5,24 +5,28 @@
 import { Context, Effect, Layer, Option, Result, type Scope } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CatalogStore } from "../catalog/CatalogStore.ts"
-import type { GatewayError } from "../catalog/GatewayError.ts"
+import { GatewayError } from "../catalog/GatewayError.ts"
 import { surfaces } from "../catalog/names.ts"
+import type { Route } from "../catalog/Route.ts"
+import { estimateInput } from "../catalog/Tokens.ts"
+import { servingClouds } from "../cloud/Providers.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
-import { Caller } from "../contract/Security.ts"
+import { Caller, type CallerIdentity } from "../contract/Security.ts"
+import { screen } from "../governance/screen.ts"
 import { CloudQuota } from "../limits/CloudQuota.ts"
+import { permits } from "../limits/Keys.ts"
+import { limitsStreams, limitsUse } from "../limits/limits.ts"
 import { Quota } from "../limits/Quota.ts"
 import { RateLimit } from "../limits/RateLimit.ts"
-import { Settings } from "../Settings.ts"
-import { without } from "../surfaces/refusedFields.ts"
-import type { Arrival, NamesModel, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
-import { type Admitted, makeAdmission, makeHold } from "./admission.ts"
+import { type GatewaySettings, Settings } from "../Settings.ts"
+import type { NamesModel, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
+import { inSlices } from "../wire/turns.ts"
 import { bodyReader } from "./body.ts"
 import { makeTerminations } from "./Drain.ts"
 import { GuardRequests } from "./GuardRequests.ts"
 import { CurrentRecord, type RequestRecord, refuse } from "./RequestRecord.ts"
-import { adjustedHeaders } from "./replyHeaders.ts"
+import { makeResend, type Prepare, without } from "./refusedFields.ts"
 import { makeStreamReply } from "./streamReply.ts"
-import { cloudProviders, makeResend, type Prepare } from "./upstreamCall.ts"
 import { makeWholeReply } from "./wholeReply.ts"
 
 /** What an endpoint does with a request. */
@@ -33,6 +37,147 @@ export type Handler<E> = (arrived: {
 const none: ReadonlyArray<never> = []
 
 type Sent = Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, Scope.Scope>
+
+type Facts<Request extends NamesModel> = Pick<
+  Surface<Request, Prepared, ApiError | MessagesError>,
+  "counts" | "purpose" | "tools"
+>
+
+/** A model that the caller may use. */
+interface Admitted {
+  readonly route: Route
+  /** Tokens that the request may come to. */
+  readonly inputEstimate: number
+}
+
+/** Which model is asked for, and whether the key may use it. */
+const admit = <Request extends NamesModel>(
+  surface: Facts<Request>,
+  request: Request,
+  catalog: CatalogStore["Service"],
+  caller: CallerIdentity,
+  record: RequestRecord
+): Result.Result<Admitted, GatewayError> => {
+  const { tools, images, files, mediaBytes } = surface.counts(request)
+  record.tools = tools
+  record.images = images
+  record.files = files
+  record.modelId = request.model
+  const inputEstimate = estimateInput(Math.max(0, record.bytesIn - mediaBytes), images + files)
+  return Result.flatMap(catalog.current().resolve(request.model, surface.purpose), (route) =>
+    Result.map(permits(caller, { base: route.model.id, level: route.level }), () => {
+      record.route = route
+      return { route, inputEstimate }
+    })
+  )
+}
+
+/** Whether its tools may leave, where the operator wants them screened. */
+const screened = <Request extends NamesModel>(
+  { purpose, tools }: Facts<Request>,
+  request: Request,
+  { screenMode, screenSurfaces }: Pick<GatewaySettings, "screenMode" | "screenSurfaces">
+): Effect.Effect<void, GatewayError> =>
+  tools === undefined || !screenSurfaces.has(purpose)
+    ? Effect.void
+    : Effect.flatMap(inSlices(screen(tools(request), screenMode)), (refusal) =>
+        refusal === undefined
+          ? Effect.void
+          : Effect.fail(new GatewayError({ reason: "invalid", message: refusal.message, code: "screen" }))
+      )
+
+/**
+ * Holds what a request may use until its scope closes: one of the streams, and what it may use of the quota. Does nothing where neither the
+ * key nor its team has such limits, and the operator none with the cloud.
+ */
+const makeHold = (limit: RateLimit["Service"], quota: Quota["Service"], cloud: CloudQuota["Service"]) => {
+  const ofTokens = (caller: CallerIdentity, record: RequestRecord, output: number) => {
+    const reserve = Effect.suspend(() =>
+      quota.reserve(caller, {
+        input: record.inputEstimate ?? 0,
+        output,
+        prices: record.route?.deployment.prices
+      })
+    )
+    return Effect.flatMap(reserve, (reservation) => {
+      record.reservation = reservation
+      record.replyHeaders = { ...record.replyHeaders, ...reservation.headers }
+      // Runs before the reservation is settled, and after a stream has said what it used.
+      return Effect.addFinalizer(() => {
+        const { charged, cost } = record
+        reservation.use((charged?.input ?? 0) + (charged?.output ?? 0), cost)
+        return Effect.void
+      })
+    })
+  }
+
+  const ofCloud = (caller: CallerIdentity, record: RequestRecord, calls: number, output: number) =>
+    record.route === undefined
+      ? Effect.void
+      : (cloud.take(
+          record.route.deployment,
+          caller,
+          { requests: calls, tokens: (record.inputEstimate ?? 0) + output },
+          () => {
+            const { charged } = record
+            return charged === undefined ? undefined : charged.input + charged.output
+          }
+        ) ?? Effect.void)
+
+  return Effect.fnUntraced(function* (
+    caller: CallerIdentity,
+    record: RequestRecord,
+    { bodies, maxOutput, stream }: Prepared
+  ) {
+    if (stream && limitsStreams(caller)) yield* limit.stream(caller)
+    if (maxOutput !== undefined && limitsUse(caller)) yield* ofTokens(caller, record, maxOutput)
+    // Last: a request that waits here has all else that it needs.
+    yield* ofCloud(caller, record, bodies.length, maxOutput ?? 0)
+  })
+}
+
+/** Longest value of `x-gateway-adjusted`, in characters of ASCII. */
+export const maxAdjusted = 1024
+/** Longest mention of one change, part of which may be the caller's text. */
+const maxEntry = 160
+
+const printable = (change: string): string => change.slice(0, maxEntry).replace(/[^\x21-\x7e]|,/g, "?")
+
+/**
+ * The changes (`name:from->to`, `name:removed`), each once and in order, as one value; undefined where there are none. Those
+ * that find no room are counted at the end: `more:3`.
+ */
+export const printAdjusted = (changes: ReadonlyArray<string>): string | undefined => {
+  const entries = new Set(changes)
+  const room = maxAdjusted - `, more:${entries.size}`.length
+  /** All so far, and as much of it as leaves room to count the rest. */
+  let all = ""
+  let value = ""
+  let kept = 0
+  for (const entry of entries) {
+    all += all === "" ? printable(entry) : `, ${printable(entry)}`
+    if (all.length > maxAdjusted) return `${value}, more:${entries.size - kept}`
+    if (all.length > room) continue
+    value = all
+    kept++
+  }
+  return all === "" ? undefined : all
+}
+
+/**
+ * What the gateway changed of a request, so that nothing is changed in silence (docs/api.md#adjusted-requests); the second for thinking
+ * on the messages surface.
+ */
+export const adjustedHeaders = (
+  changes: ReadonlyArray<string>,
+  thinking: ReadonlyArray<string>
+): Readonly<Record<string, string>> => {
+  const [adjusted, thinkingAdjusted] = [printAdjusted(changes), printAdjusted(thinking)]
+  return {
+    ...(adjusted === undefined ? {} : { "x-gateway-adjusted": adjusted }),
+    ...(thinkingAdjusted === undefined ? {} : { "x-gateway-thinking-adjusted": thinkingAdjusted })
+  }
+}
 
 export class Inference extends Context.Service<
   Inference,
@@ -47,11 +192,10 @@ export class Inference extends Context.Service<
     Effect.gen(function* () {
       const settings = yield* Settings
       const catalog = yield* CatalogStore
-      const { cloudOf, providerOf } = yield* cloudProviders
+      const clouds = yield* servingClouds
       const hold = makeHold(yield* RateLimit, yield* Quota, yield* CloudQuota)
       const streamed = makeStreamReply(settings, yield* makeTerminations)
       const whole = makeWholeReply(settings)
-      const { admit, screened } = makeAdmission(catalog, settings)
       const resend = makeResend()
       const guards = Option.getOrUndefined(yield* Effect.serviceOption(GuardRequests))
       const limits = { maxBytes: settings.maxBodyBytes, timeout: settings.bodyTimeout }
@@ -62,29 +206,15 @@ export class Inference extends Context.Service<
         const read = bodyReader(surface, limits, settings.textArrays ? surface.joinTexts : undefined)
         const { protocol } = surface
 
-        const prepared = (
-          request: Request,
-          { inputEstimate, route: resolved }: Admitted,
-          record: RequestRecord,
-          headers: Arrival["headers"],
-          refused: ReadonlySet<string>
-        ): Result.Result<Ready<P>, GatewayError> => {
-          const { id, startedAt } = record
-          const route = without(resolved, refused)
-          record.route = route
-          return Result.map(surface.prepare(request, route, { id, startedAt, headers, inputEstimate }), (prepared) => {
-            if (prepared.maxOutput !== undefined) record.inputEstimate = inputEstimate
-            return { route, prepared }
-          })
-        }
-
         const call = (ready: Ready<P>, record: RequestRecord): Sent => {
           const { prepared, route } = ready
+          const cloud = clouds.get(route.deployment.cloud)
+          if (cloud === undefined) throw new Error(`${route.deployment.cloud} is not active`) // the resolver answers active clouds only
           const { adjusted = none, stream, thinkingAdjusted = none } = prepared
           record.adjusted = adjusted.length + thinkingAdjusted.length
-          record.cloud = cloudOf(route)
           record.changes = record.adjusted === 0 ? undefined : adjustedHeaders(adjusted, thinkingAdjusted)
-          const provider = providerOf(route)
+          record.cloud = cloud.name
+          const { provider } = cloud
           return stream && protocol !== undefined
             ? streamed({ protocol: protocol(prepared), prepared, route, provider, record })
             : whole({ surface, prepared, route, provider, record })
@@ -95,10 +225,21 @@ export class Inference extends Context.Service<
             const record = yield* CurrentRecord
             const caller = yield* Caller
             const sent = yield* read(request, record)
-            const admitted = yield* Effect.fromResult(admit(surface, sent, caller, record))
-            yield* screened(surface, sent)
+            const { inputEstimate, route } = yield* Effect.fromResult(admit(surface, sent, catalog, caller, record))
+            yield* screened(surface, sent, settings)
             const body = guards === undefined ? sent : yield* guards.request(surface.purpose, sent, record)
-            const prepare: Prepare<P> = (refused) => prepared(body, admitted, record, request.headers, refused)
+            const prepare: Prepare<P> = (refused) => {
+              const { id, startedAt } = record
+              const asked = without(route, refused)
+              record.route = asked
+              return Result.map(
+                surface.prepare(body, asked, { id, startedAt, headers: request.headers, inputEstimate }),
+                (prepared) => {
+                  if (prepared.maxOutput !== undefined) record.inputEstimate = inputEstimate
+                  return { route: asked, prepared }
+                }
+              )
+            }
             const ready = yield* resend.prepared(prepare)
             yield* hold(caller, record, ready.prepared)
             if (!surfaces[surface.purpose].reworded) return yield* call(ready, record)

@@ -1,71 +1,73 @@
 /**
  * The facts of one request, written by each step that learns one. The usage record, the log line, the span and the metrics are made
- * from it once, when the request is over (`RequestFacts`), and what it is charged: what the cloud counted, or about what it cost
- * the cloud (docs/decisions.md#limits-and-quotas). It holds no payload.
+ * from it once, when the request is over (`RequestFacts`). It holds no payload, and the request's part of the memory.
  */
-
+import { getHeapStatistics } from "node:v8"
 import { Context, Effect, type Tracer } from "effect"
 import type { ServedCloud } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
-import { type SurfaceName, surfaces } from "../catalog/names.ts"
-import { type Outcome, outcomeOf, type RequestFacts } from "../catalog/RequestFacts.ts"
+import type { SurfaceName } from "../catalog/names.ts"
+import { chargedTokens, type Outcome, outcomeOf, type RequestFacts } from "../catalog/RequestFacts.ts"
 import type { Route } from "../catalog/Route.ts"
-import { costOf, estimateOf, isCount, type Tokens } from "../catalog/Tokens.ts"
+import { costOf, type Tokens } from "../catalog/Tokens.ts"
 import type { Attempt } from "../cloud/Provider.ts"
 import type { GuardAction } from "../contract/Governance.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import type { Reservation } from "../limits/Quota.ts"
 import { errorHeaders } from "../surfaces/errorResponse.ts"
 import type { Guarding } from "./Guarding.ts"
-import type { MemoryBudget } from "./MemoryBudget.ts"
-import { servedHeaders } from "./replyHeaders.ts"
-
-/** What is known of a request that is over. */
-interface Chargeable
-  extends Pick<
-    RequestFacts,
-    "events" | "outcome" | "route" | "status" | "stream" | "streamEnd" | "surface" | "tokens"
-  > {
-  /** About how many tokens the input is; undefined where nothing is charged. */
-  readonly inputEstimate: number | undefined
-  /** Whether a cloud may have worked on the request. */
-  readonly sent: boolean
-  /** Whether a stream came to the cloud's own end, with its counts. */
-  readonly counted: boolean
-  /** Bytes that the cloud has said: of whole replies as they came, of a stream its text, thinking and arguments of calls. */
-  readonly received: number
-}
-
-/** The caller gave up what the cloud was at, or the gateway did. */
-const abandoned: ReadonlySet<Outcome> = new Set(["cancelled", "timeout", "idle", "drained", "revoked"])
-
-/**
- * Undefined where nothing is charged: nothing was sent, the cloud refused or failed before it said anything, or the endpoint is
- * free. Where the cloud's count is missing, what it said is charged: the estimate that its caller got, where there was one.
- */
-export const chargedTokens = (record: Chargeable): Tokens | undefined => {
-  const { counted, events, inputEstimate, outcome, sent, status, stream, streamEnd, surface, tokens } = record
-  if (inputEstimate === undefined || !sent) return tokens
-  // A vector is no output.
-  const isVector = surface !== undefined && surface !== "models" && surfaces[surface].output === "vector"
-  const bytes = isVector ? 0 : record.received
-  const ended = outcome === undefined && status > 0 && (streamEnd === undefined || streamEnd === "complete")
-  const gaveUp = !ended && (streamEnd === "cancelled" || outcome === undefined || abandoned.has(outcome))
-  const received = { bytes, events, inputEstimate, stream }
-  if (tokens?.estimated === true) return tokens
-  if (tokens !== undefined && (stream ? counted : !gaveUp) && isCount(tokens, received)) return tokens
-  // Also where a stream's first event is a failure.
-  if (!ended && !gaveUp && bytes === 0 && (events === 0 || status !== 200)) return tokens
-  return estimateOf(tokens, received)
-}
-
-/** The same in millionths of the currency; undefined where nothing is charged or there are no prices. */
-const chargedCost = ({ route }: Chargeable, tokens: Tokens | undefined): number | undefined => {
-  const prices = route?.deployment.prices
-  return prices === undefined || tokens === undefined ? undefined : costOf(prices, tokens)
-}
 
 const none: ReadonlyArray<never> = []
+
+/**
+ * Which cloud, region and level a reply's text came from or went to (docs/decisions.md#proof-of-the-boundary); none where no cloud was
+ * asked.
+ */
+const servedHeaders = ({
+  cloud,
+  region,
+  route
+}: Pick<RequestFacts, "cloud" | "region" | "route">): Readonly<Record<string, string>> =>
+  cloud === undefined || region === undefined || route === undefined
+    ? {}
+    : {
+        "x-gateway-served-model": route.model.id,
+        "x-gateway-served-by": `${cloud}/${region}`,
+        "x-gateway-served-level": route.level
+      }
+
+// A limit on the memory of requests in flight: bodies, whole replies, events that are still to be completed, tool calls of streams,
+// and what waits for slow readers. What does not fit is refused.
+
+/** Bytes of a request that is not large. */
+const little = 256 * 1024
+
+/** Both take room for more bytes of a request that holds `own` with them, and say whether they fit; the caller gives them back. */
+export interface MemoryBudget {
+  /**
+   * Of a body. One that is alone always fits. Small bodies have a quarter more, so that large ones, which their callers may be slow
+   * to send, never keep them out.
+   */
+  readonly admit: (bytes: number, own: number) => boolean
+  /**
+   * Of what comes of a request that is running. It has half as much room again, so that bodies leave some for replies, and a request
+   * that holds little is never given up. Less than 0 gives room back.
+   */
+  readonly take: (bytes: number, own: number) => boolean
+}
+
+/**
+ * For all requests of a process. `most`: bytes as they came, an eighth of what the heap may become. A body exists as bytes,
+ * as text, as a tree and as what is made of it.
+ */
+export const makeMemoryBudget = (most = getHeapStatistics().heap_size_limit / 8): MemoryBudget => {
+  let held = 0
+  const admit = (bytes: number, own: number): boolean => {
+    held += bytes
+    return held <= most || held <= own || (own <= little && held <= 1.25 * most)
+  }
+  return { admit, take: (bytes, own) => admit(bytes, own) || held <= 1.5 * most || own <= little }
+}
 
 export class RequestRecord implements RequestFacts {
   readonly id: string
@@ -177,7 +179,9 @@ export class RequestRecord implements RequestFacts {
   }
 
   get cost(): number | undefined {
-    return chargedCost(this, this.charged)
+    const prices = this.route?.deployment.prices
+    const { charged } = this
+    return prices === undefined || charged === undefined ? undefined : costOf(prices, charged)
   }
 
   get charged(): Tokens | undefined {

@@ -20,8 +20,7 @@ import { RecordActivity, recordRequest } from "../telemetry/metrics.ts"
 import { makeRequestWatch, type RequestSpan } from "../telemetry/spans.ts"
 import { makeSourceOf } from "./clientAddress.ts"
 import { Drain } from "./Drain.ts"
-import { makeMemoryBudget } from "./MemoryBudget.ts"
-import { CurrentRecord, RequestRecord } from "./RequestRecord.ts"
+import { CurrentRecord, makeMemoryBudget, RequestRecord } from "./RequestRecord.ts"
 
 /** The usage notice, and what is served where the operator allows it (`GATEWAY_DOCS`). */
 const documents: ReadonlySet<string> = new Set(["/", "/docs", "/openapi.json"])

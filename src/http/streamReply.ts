@@ -5,15 +5,19 @@
 import { Cause, Channel, Effect, Exit, Option, Pull, Scope, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { GatewayError, internal, noRoom } from "../catalog/GatewayError.ts"
+import type { Provider } from "../cloud/Provider.ts"
 import { makeAccumulator } from "../governance/accumulate.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import type { Protocol } from "../stream/Frame.ts"
 import { governanceSoFar, reply, scanned } from "../stream/reply.ts"
 import { singleUse } from "../stream/singleUse.ts"
+import type { Prepared, Ready } from "../surfaces/Surface.ts"
 import type { makeTerminations } from "./Drain.ts"
-import { type ReadyCall, upstreamCall } from "./upstreamCall.ts"
+import type { RequestRecord } from "./RequestRecord.ts"
 
-interface StreamReplyOptions extends ReadyCall {
+interface StreamReplyOptions extends Ready<Prepared> {
+  readonly provider: Provider["Service"]
+  readonly record: RequestRecord
   readonly protocol: Protocol
 }
 
@@ -79,7 +83,8 @@ export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof mak
       span?.end()
     }
 
-    const bytes = reply(provider.stream(upstreamCall(options, singleUse(prepared.bodies[0] ?? {}))), {
+    const call = { route, operation: prepared.operation, body: singleUse(prepared.bodies[0] ?? {}), record }
+    const bytes = reply(provider.stream(call), {
       protocol,
       calls,
       onEvents: (count) => {

@@ -1,17 +1,18 @@
 /** A whole reply: the calls that a request needs under one ceiling, and what each of them came to. */
 import { Duration, Effect, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
-import type { Body, Reply } from "../cloud/Provider.ts"
+import type { Body, Provider, Reply } from "../cloud/Provider.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
 import { governanceOfCalls } from "../governance/accumulate.ts"
 import type { GatewaySettings } from "../Settings.ts"
-import type { Answer, AnswerBody, Prepared, Surface } from "../surfaces/Surface.ts"
+import type { Answer, AnswerBody, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
 import { print } from "../wire/print.ts"
 import { inOneTurn, inSlices } from "../wire/turns.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
-import { type ReadyCall, upstreamCall } from "./upstreamCall.ts"
 
-interface WholeReplyOptions<P extends Prepared> extends ReadyCall<P> {
+interface WholeReplyOptions<P extends Prepared> extends Ready<P> {
+  readonly provider: Provider["Service"]
+  readonly record: RequestRecord
   readonly surface: Pick<Surface<never, P, ApiError | MessagesError>, "ahead" | "answer" | "errorAt" | "join">
 }
 
@@ -60,7 +61,8 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
   })
 
   const ask = <P extends Prepared>(options: WholeReplyOptions<P>, body: Body, until: number) => {
-    const sent = options.provider.send(upstreamCall(options, () => body, until))
+    const { prepared, provider, record, route } = options
+    const sent = provider.send({ route, operation: prepared.operation, body: () => body, record, until })
     return Effect.flatMap(sent, (reply) => Effect.map(read(options, reply), (answer) => ({ answer, reply })))
   }
 

@@ -1,6 +1,6 @@
 /** What a request is charged, by how it ended (docs/decisions.md#limits-and-quotas). */
 import { expect, it } from "@effect/vitest"
-import { chargedTokens } from "../../src/http/RequestRecord.ts"
+import { chargedTokens } from "../../src/catalog/RequestFacts.ts"
 
 const complete = {
   sent: true,

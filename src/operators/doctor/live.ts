@@ -7,11 +7,10 @@ import { requestable } from "../../catalog/Resolver.ts"
 import type { Entry } from "../../catalog/Route.ts"
 import { Attempts } from "../../cloud/attempts.ts"
 import type { Attempt } from "../../cloud/Provider.ts"
-import { Providers } from "../../cloud/Providers.ts"
+import { Providers, servingClouds } from "../../cloud/Providers.ts"
 import { makeDetectors } from "../../guards/detector.ts"
 import { type Asking, type Guard, GuardFailure } from "../../guards/Guard.ts"
 import { type GuardSettings, levelsOf, readGuards } from "../../guards/GuardsFile.ts"
-import { cloudProviders } from "../../http/upstreamCall.ts"
 import { Clouds, type GatewaySettings, Settings } from "../../Settings.ts"
 import { type CloudSettings, sitesOf } from "../../settings/clouds.ts"
 import { chat } from "../../surfaces/chat.ts"
@@ -116,35 +115,35 @@ const concurrency = 8
 const call = Effect.fnUntraced(function* (
   entry: Entry,
   region: string | undefined,
-  { cloudOf, providerOf }: Effect.Success<typeof cloudProviders>
+  serving: Effect.Success<typeof servingClouds>
 ): Effect.fn.Return<Found> {
   const { deployment } = entry
+  const cloud = serving.get(deployment.cloud)
+  if (cloud === undefined) throw new Error(`${deployment.cloud} is not active`) // the entries are those of active clouds
   const route = region === undefined ? entry : { ...entry, deployment: { ...deployment, regions: [region] as const } }
   const prepared = prepare(entry, route)
   if (Result.isFailure(prepared)) return fail(`${entry.id}: ${prepared.failure.message}`, fixOf(prepared.failure))
   const { bodies, operation } = prepared.success
   const [body = {}] = bodies
   const attempts: Array<Attempt> = []
-  const name = () => [`${entry.model.id} on ${cloudOf(route)}`, attempts.at(-1)?.region ?? []].flat().join("/")
-  const rest = { size: 0, keyId: undefined, parent: undefined, attempts, takeMemory: () => true, received: () => {} }
-  return yield* providerOf(route)
-    .send({ route, operation, body: () => body, ...rest })
-    .pipe(
-      Effect.tap(({ span }) => Effect.sync(() => span.end())),
-      Effect.timed,
-      Effect.map(([took]) => ok(`${name()} answered in ${time(took)}`)),
-      Effect.catch((error) => {
-        const status = error.upstreamStatus === undefined ? "" : ` (the cloud's status ${error.upstreamStatus})`
-        return Effect.succeed(fail(`${name()}: ${error.message}${status}`, fixOf(error)))
-      }),
-      Effect.timeoutOrElse({
-        duration: patience,
-        orElse: () =>
-          Effect.sync(() =>
-            fail(`${name()}: no answer within ${Duration.toSeconds(patience)} s`, "Check the cloud's status page.")
-          )
-      })
-    )
+  const name = () => [`${entry.model.id} on ${cloud.name}`, attempts.at(-1)?.region ?? []].flat().join("/")
+  const record = { bytesIn: 0, keyId: undefined, span: undefined, attempts, received: 0, take: () => true }
+  return yield* cloud.provider.send({ route, operation, body: () => body, record }).pipe(
+    Effect.tap(({ span }) => Effect.sync(() => span.end())),
+    Effect.timed,
+    Effect.map(([took]) => ok(`${name()} answered in ${time(took)}`)),
+    Effect.catch((error) => {
+      const status = error.upstreamStatus === undefined ? "" : ` (the cloud's status ${error.upstreamStatus})`
+      return Effect.succeed(fail(`${name()}: ${error.message}${status}`, fixOf(error)))
+    }),
+    Effect.timeoutOrElse({
+      duration: patience,
+      orElse: () =>
+        Effect.sync(() =>
+          fail(`${name()}: no answer within ${Duration.toSeconds(patience)} s`, "Check the cloud's status page.")
+        )
+    })
+  )
 })
 
 export const liveCheck = (settings: GatewaySettings, clouds: CloudSettings, catalog: Catalog): Check => {
@@ -164,8 +163,8 @@ export const liveCheck = (settings: GatewaySettings, clouds: CloudSettings, cata
     Effect.gen(function* () {
       if (calls.length === 0) return ok("no deployment is served here")
       const context = yield* Layer.build(layer)
-      const clouded = yield* Effect.provideContext(cloudProviders, context)
-      return yield* Effect.forEach(calls, ({ entry, region }) => call(entry, region, clouded), { concurrency })
+      const serving = yield* Effect.provideContext(servingClouds, context)
+      return yield* Effect.forEach(calls, ({ entry, region }) => call(entry, region, serving), { concurrency })
     }),
     Duration.times(patience, Math.ceil(calls.length / concurrency) + 1)
   )

@@ -8,17 +8,20 @@
  * where the cloud refused a value, for that value only.
  */
 import { createHash } from "node:crypto"
+import { Effect, Result } from "effect"
 import type { Deployment } from "../catalog/Catalog.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Operation } from "../catalog/names.ts"
 import { type Route, stripPaths } from "../catalog/Route.ts"
+import type { Prepared, Ready } from "../surfaces/Surface.ts"
 import { claudeRefusals, geminiRefusals, openaiRefusals, type Paths, type Refusals } from "../vendors/refusals.ts"
 import { isObject, type Json, type JsonObject, objectOf } from "../wire/json.ts"
 import { compileStrip, kindOf, strip } from "../wire/strip.ts"
-import type { Prepared } from "./Surface.ts"
+import { inOneTurn } from "../wire/turns.ts"
+import type { RequestRecord } from "./RequestRecord.ts"
 
 /** How often one request is sent again. */
-export const maxResent = 3
+const maxResent = 3
 /** How long a field is remembered, in milliseconds. */
 const memory = 3_600_000
 /** How many fields are remembered of a deployment, and how many in all. */
@@ -66,7 +69,7 @@ const pathsBelow = (name: string, value: Json | undefined, names: ReadonlyArray<
 type Sent = Pick<Prepared, "bodies" | "operation">
 
 /** Fields that go together, and requests of which they go. */
-export interface RefusedFields {
+interface RefusedFields {
   readonly fields: Paths
   readonly context: string
   /** Fields whose values are part of the context. */
@@ -147,7 +150,7 @@ interface RefusalMemory {
   readonly remember: (deployment: Deployment, found: ReadonlyArray<RefusedFields>) => void
 }
 
-const none: Paths = []
+const none: ReadonlyArray<never> = []
 
 /** `now` is in milliseconds. */
 export const makeRefusalMemory = (now: () => number): RefusalMemory => {
@@ -169,4 +172,59 @@ export const makeRefusalMemory = (now: () => number): RefusalMemory => {
       for (const one of found) all = learn(all, { ...one, deployment, until: time + memory }, time)
     }
   }
+}
+
+/** Makes the request without these fields. */
+export type Prepare<P extends Prepared> = (fields: ReadonlySet<string>) => Result.Result<Ready<P>, GatewayError>
+
+export const makeResend = () => {
+  const memory = makeRefusalMemory(() => performance.now())
+
+  const withoutKnown = <P extends Prepared>(
+    prepare: Prepare<P>,
+    fields: ReadonlySet<string>
+  ): Result.Result<Ready<P>, GatewayError> =>
+    Result.flatMap(prepare(fields), (ready) => {
+      const more = memory.known(ready.route.deployment, ready.prepared).filter((field) => !fields.has(field))
+      return more.length === 0 ? Result.succeed(ready) : withoutKnown(prepare, new Set([...fields, ...more]))
+    })
+
+  const prepared = <P extends Prepared>(prepare: Prepare<P>, fields: Iterable<string> = none) =>
+    Effect.flatMap(
+      inOneTurn(() => withoutKnown(prepare, new Set(fields))),
+      Effect.fromResult
+    )
+
+  /** `found`: what was refused in this request, which is remembered only when the cloud has answered the request without it. */
+  const sent = <P extends Prepared, A, R>(
+    ready: Ready<P>,
+    record: RequestRecord,
+    prepare: Prepare<P>,
+    send: (ready: Ready<P>) => Effect.Effect<A, GatewayError, R>,
+    found: ReadonlyArray<RefusedFields> = none
+  ): Effect.Effect<A, GatewayError, R> => {
+    const { prepared: asked, route } = ready
+    const learned = Effect.tap(send(ready), () =>
+      Effect.sync(() => {
+        // A stream may have begun with a comment while the cloud is silent.
+        const answered = !record.stream || record.firstEventAt !== undefined
+        if (answered && found.length > 0) memory.remember(route.deployment, found)
+      })
+    )
+    if (found.length === maxResent) return learned
+    return Effect.catch(learned, (error) => {
+      const refused = refusedIn(error, asked)
+      // What was left out and is refused anyway cannot be helped.
+      if (refused === undefined || refused.fields.some((field) => route.refused?.has(field) === true))
+        return Effect.fail(error)
+      // This cloud has seen the request, wherever the next attempt gets.
+      record.answered()
+      record.firstEventAt = undefined
+      return Effect.flatMap(prepared(prepare, [...(route.refused ?? none), ...refused.fields]), (again) =>
+        sent(again, record, prepare, send, [...found, refused])
+      )
+    })
+  }
+
+  return { prepared, sent }
 }
