@@ -170,9 +170,7 @@ export const makeClient = ({
         responses: {
           create: (request) => callEither(api.responses.create(sent(request)), decoders.responses, formats.responses)
         },
-        embeddings: {
-          create: (request) => call(api.embeddings.create(sent(request)), decoders.embeddings)
-        },
+        embeddings: { create: (request) => call(api.embeddings.create(sent(request)), decoders.embeddings) },
         models: {
           list: () => call(api.models.list(mode), decoders.models),
           retrieve: (id) => call(api.models.get({ params: { id }, ...mode }), decoders.model)

@@ -5,8 +5,7 @@ import { ChatEvent, Completion } from "./ChatReply.ts"
 import { completeDocument } from "./document.ts"
 import { EmbeddingsGroup } from "./Embeddings.ts"
 import { ApiErrors } from "./Errors.ts"
-import { type Endpoint, endpointsOf, Facts, pathsOf } from "./facts.ts"
-import { streaming } from "./fields.ts"
+import { type Endpoint, endpointsOf, operation, pathsOf } from "./facts.ts"
 import { MessagesGroup } from "./MessagesGroup.ts"
 import { ResponsesRequest } from "./Responses.ts"
 import { ResponseObject, ResponsesEvent } from "./ResponsesReply.ts"
@@ -29,18 +28,15 @@ class ChatGroup extends HttpApiGroup.make("chat")
       payload: ChatRequest,
       success: [Completion, HttpApiSchema.StreamSse({ events: ChatEvent })],
       error: ApiErrors
-    })
-      .annotate(Facts, { surface: "chat", streamed: true, screened: "chat" })
-      .annotateMerge(
-        OpenApi.annotations({
-          identifier: "createChatCompletion",
-          summary: "Create a chat completion",
-          description: streaming(
-            "The chat completions format for models of every vendor. The level in `model` decides which cloud serves the request.",
-            chatSample
-          )
-        })
+    }).annotateMerge(
+      operation(
+        "chat",
+        "createChatCompletion",
+        "Create a chat completion",
+        "The chat completions format for models of every vendor. The level in `model` decides which cloud serves the request.",
+        chatSample
       )
+    )
   )
   .middleware(ApiKey)
   .annotateMerge(
@@ -64,18 +60,15 @@ class ResponsesGroup extends HttpApiGroup.make("responses")
       payload: ResponsesRequest,
       success: [ResponseObject, HttpApiSchema.StreamSse({ events: ResponsesEvent })],
       error: ApiErrors
-    })
-      .annotate(Facts, { surface: "responses", streamed: true, screened: "responses" })
-      .annotateMerge(
-        OpenApi.annotations({
-          identifier: "createResponse",
-          summary: "Create a response",
-          description: streaming(
-            "The responses format, for GPT-class models on Azure. Nothing is stored: send the full input each turn. Fields that are not listed pass to the cloud.",
-            responsesSample
-          )
-        })
+    }).annotateMerge(
+      operation(
+        "responses",
+        "createResponse",
+        "Create a response",
+        "The responses format, for GPT-class models on Azure. Nothing is stored: send the full input each turn. Fields that are not listed pass to the cloud.",
+        responsesSample
       )
+    )
   )
   .middleware(ApiKey)
   .annotateMerge(

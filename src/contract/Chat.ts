@@ -9,6 +9,7 @@ import {
   Integer,
   jsonSchema,
   ModelField,
+  named,
   nullable,
   object,
   PositiveInt,
@@ -46,10 +47,7 @@ export const ChatRequest = object({
   model: ModelField,
   messages: Schema.Array(ChatMessage)
     .check(Schema.isMinLength(1, { message: "at least one message" }), atMost(chatLimits.messages, "messages"))
-    .annotate({
-      description: "The conversation so far, oldest message first.",
-      examples: [question]
-    }),
+    .annotate({ description: "The conversation so far, oldest message first.", examples: [question] }),
   temperature: nullable(
     between(0, 2),
     "Sampling temperature: more makes replies more varied. Removed while Claude and the GPT-5 models think.",
@@ -64,9 +62,7 @@ export const ChatRequest = object({
   max_completion_tokens: nullable(PositiveInt, "The most tokens that the reply may have, thinking included.", 500),
   stream: flag("Whether the reply comes as server-sent events."),
   stream_options: nullable(
-    object({
-      include_usage: flag("Whether the final chunk has `usage`.")
-    }),
+    object({ include_usage: flag("Whether the final chunk has `usage`.") }),
     "Options of a stream.",
     { include_usage: true }
   ),
@@ -119,17 +115,12 @@ export const ChatRequest = object({
     message: "must be 1, there is one choice a request",
     default: 1
   })
-}).annotate({
-  identifier: "ChatRequest",
-  description: "A conversation. Fields that are not listed go to GPT models, and others ignore them.",
-  examples: [
+}).annotate(
+  named(
+    "ChatRequest",
+    "A conversation. Fields that are not listed go to GPT models, and others ignore them.",
     { model: "claude-sonnet-4-5:il5", messages: question },
-    {
-      model: "gemini-3-flash:fedramp-high",
-      messages: question,
-      stream: true,
-      stream_options: { include_usage: true }
-    },
+    { model: "gemini-3-flash:fedramp-high", messages: question, stream: true, stream_options: { include_usage: true } },
     {
       model: "gpt-5.1:il5",
       messages: [{ role: "user", content: "What is the weather in Denver?" }],
@@ -144,6 +135,6 @@ export const ChatRequest = object({
         }
       ]
     }
-  ]
-})
+  )
+)
 export type ChatRequest = AsJson<typeof ChatRequest.Type>

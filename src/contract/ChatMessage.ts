@@ -1,6 +1,17 @@
 /** What a chat conversation is made of: messages and their parts, tools and calls (docs/api.md#chat-messages). */
 import { Schema } from "effect"
-import { type AsJson, described, flag, nullable, object, ParsedJson, parameters, sized } from "./fields.ts"
+import {
+  type AsJson,
+  described,
+  flag,
+  named,
+  nullable,
+  object,
+  ParsedJson,
+  parameters,
+  sized,
+  string
+} from "./fields.ts"
 import { kind } from "./kinds.ts"
 
 /** Limits (docs/api.md#limits) that the schema enforces; those on media are in `vendors/media.ts`. */
@@ -14,21 +25,19 @@ const stringOnly = (role: string) =>
   `must be a string (${role} content has no parts); the operator can allow lists of text with GATEWAY_TEXT_ARRAYS=true`
 const plainText = (role: string) => Schema.String.annotate({ message: stringOnly(role) }).check(sized)
 
-export const TextPart = kind("text", {
-  text: described(Schema.String, "The text.", "What is in this picture?")
-}).annotate({ identifier: "TextPart", description: "A text." })
+export const TextPart = kind("text", { text: string("The text.", "What is in this picture?") }).annotate(
+  named("TextPart", "A text.")
+)
 export const ImagePart = kind("image_url", {
   image_url: object({
-    url: described(
-      Schema.String,
+    url: string(
       "A data URI, `data:<mime>;base64,<bytes>`, of type image/jpeg, image/png, image/gif or image/webp.",
       "data:image/png;base64,iVBORw0KGgo="
     )
   }).annotate({ description: "The image itself." })
-}).annotate({
-  identifier: "ImagePart",
-  description: "An image as a data URI: JPEG, PNG, GIF or WebP, at most 3.5 MB decoded. Other URLs are refused."
-})
+}).annotate(
+  named("ImagePart", "An image as a data URI: JPEG, PNG, GIF or WebP, at most 3.5 MB decoded. Other URLs are refused.")
+)
 export const FilePart = kind("file", {
   file: object({
     filename: nullable(
@@ -36,16 +45,9 @@ export const FilePart = kind("file", {
       "The file's name. Folders and control characters are removed from it.",
       "report.pdf"
     ),
-    file_data: described(
-      Schema.String,
-      "A data URI of type application/pdf.",
-      "data:application/pdf;base64,JVBERi0xLjcK"
-    )
+    file_data: string("A data URI of type application/pdf.", "data:application/pdf;base64,JVBERi0xLjcK")
   }).annotate({ description: "The file itself." })
-}).annotate({
-  identifier: "FilePart",
-  description: "A PDF as a data URI, at most 3.5 MB decoded. Other URLs are refused."
-})
+}).annotate(named("FilePart", "A PDF as a data URI, at most 3.5 MB decoded. Other URLs are refused."))
 export const ContentPart = Schema.Union([TextPart, ImagePart, FilePart]).annotate({
   message: "must be a part of type text, image_url or file, with its fields"
 })
@@ -68,7 +70,7 @@ const ExtraContent = nullable(
 )
 
 /** In a history there is whatever a model called it, also what it made up (`functions.get`). */
-const CalledName = described(Schema.String, "The function's name, as the model wrote it.", "get_weather")
+const CalledName = string("The function's name, as the model wrote it.", "get_weather")
 
 export const ToolCall = object({
   id: described(
@@ -82,10 +84,7 @@ export const ToolCall = object({
     arguments: described(Text, "The arguments as JSON text, which may not be valid.", '{"city":"Denver"}')
   }).annotate({ description: "What is called, and with what." }),
   extra_content: ExtraContent
-}).annotate({
-  identifier: "ToolCall",
-  description: "A tool that the model wants called."
-})
+}).annotate(named("ToolCall", "A tool that the model wants called."))
 export type ToolCall = AsJson<typeof ToolCall.Type>
 
 /** One schema a role, and not one for both: a literal is what a union tells its members, and so its errors, apart by. */
@@ -94,14 +93,8 @@ const instructions = <R extends "system" | "developer">(role: R) =>
     role: Schema.Literal(role),
     content: described(plainText(role), "Instructions for the model.", "Answer in one sentence.")
   })
-const SystemMessage = instructions("system").annotate({
-  identifier: "SystemMessage",
-  description: "Instructions for the model."
-})
-const DeveloperMessage = instructions("developer").annotate({
-  identifier: "DeveloperMessage",
-  description: "The same as a system message."
-})
+const SystemMessage = instructions("system").annotate(named("SystemMessage", "Instructions for the model."))
+const DeveloperMessage = instructions("developer").annotate(named("DeveloperMessage", "The same as a system message."))
 const UserMessage = object({
   role: Schema.Literal("user"),
   content: Schema.Union([Text, Schema.Array(ContentPart)]).annotate({
@@ -109,7 +102,7 @@ const UserMessage = object({
     description: "What the user says, as text or as parts.",
     examples: ["What is FedRAMP High?"]
   })
-}).annotate({ identifier: "UserMessage", description: "What the user says." })
+}).annotate(named("UserMessage", "What the user says."))
 const AssistantMessage = object({
   role: Schema.Literal("assistant"),
   content: nullable(
@@ -143,7 +136,7 @@ const ToolMessage = object({
     "The `id` of the call that this answers.",
     "call_1"
   )
-}).annotate({ identifier: "ToolMessage", description: "What a tool answered." })
+}).annotate(named("ToolMessage", "What a tool answered."))
 export const ChatMessage = Schema.Union([
   SystemMessage,
   DeveloperMessage,
@@ -168,10 +161,12 @@ export const Tool = kind("function", {
     parameters,
     strict: flag("Whether the arguments must follow the schema exactly.")
   }).annotate({ description: "The function itself." })
-}).annotate({
-  identifier: "Tool",
-  description: "A function that the model may call. Parameter names that describe an outbound destination are refused."
-})
+}).annotate(
+  named(
+    "Tool",
+    "A function that the model may call. Parameter names that describe an outbound destination are refused."
+  )
+)
 export type Tool = AsJson<typeof Tool.Type>
 
 const choices = ["auto", "none", "required"] as const
@@ -183,8 +178,6 @@ export const ToolChoice = Schema.Union([
   kind("function", { function: object({ name: ToolName }).annotate({ description: "The function to call." }) }),
   object({
     type: described(Schema.Literals(choices).annotate({ message: choiceTypes }), "The word.", "auto")
-  }).annotate({
-    description: "The same as the word alone; some clients send it so."
-  })
+  }).annotate({ description: "The same as the word alone; some clients send it so." })
 ]).annotate({ message: toolChoices })
 export type ToolChoice = AsJson<typeof ToolChoice.Type>

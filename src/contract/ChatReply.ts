@@ -2,17 +2,18 @@
 import { Schema } from "effect"
 import { ToolCall } from "./ChatMessage.ts"
 import { StreamedDetail } from "./Errors.ts"
-import { described, maybe, object, ParsedJson } from "./fields.ts"
+import { described, int, maybe, named, object, ParsedJson, string } from "./fields.ts"
 import { advisories } from "./Governance.ts"
 
-export const FinishReason = Schema.Literals(["stop", "length", "tool_calls", "content_filter"]).annotate({
-  identifier: "FinishReason",
-  description:
+export const FinishReason = Schema.Literals(["stop", "length", "tool_calls", "content_filter"]).annotate(
+  named(
+    "FinishReason",
     "Why the reply ended: at its natural end or at a stop sequence, at the token limit, to call tools, or by the provider's filter."
-})
+  )
+)
 export type FinishReason = typeof FinishReason.Type
 
-const tokens = (description: string, example: number) => described(Schema.Int, description, example)
+const tokens = (description: string, example: number) => int(description, example)
 
 export const Usage = object({
   prompt_tokens: tokens("Tokens of the request, cached ones included.", 14),
@@ -28,14 +29,14 @@ export const Usage = object({
       description: "How many tokens of the reply were reasoning; absent where the cloud does not count them."
     })
   )
-}).annotate({ identifier: "Usage", description: "Tokens of the request and of the reply." })
+}).annotate(named("Usage", "Tokens of the request and of the reply."))
 export type Usage = typeof Usage.Type
 
 const Logprobs = object({ content: maybe(Schema.Array(ParsedJson), "One entry for each token.") })
 
-const id = described(Schema.String, "The completion's ID.", "chatcmpl-3c9f5f0e-6d0b-4f3c-9f0e-0f6a1d2b7c11")
-const created = described(Schema.Int, "When the request arrived, in seconds since 1970.", 1_767_225_600)
-const model = described(Schema.String, "The composite ID that was asked for.", "claude-sonnet-4-5:il5")
+const id = string("The completion's ID.", "chatcmpl-3c9f5f0e-6d0b-4f3c-9f0e-0f6a1d2b7c11")
+const created = int("When the request arrived, in seconds since 1970.", 1_767_225_600)
+const model = string("The composite ID that was asked for.", "claude-sonnet-4-5:il5")
 const extraContent = Schema.optionalKey(
   Schema.Json.annotate({ description: "What a vendor needs back in the next request: return the message unchanged." })
 )
@@ -48,7 +49,7 @@ export const Completion = object({
   choices: described(
     Schema.Array(
       object({
-        index: described(Schema.Int, "Always 0: there is one choice.", 0),
+        index: int("Always 0: there is one choice.", 0),
         message: object({
           role: Schema.Literal("assistant"),
           content: described(Schema.NullOr(Schema.String), "The text; null where the model only calls tools."),
@@ -69,41 +70,37 @@ export const Completion = object({
   service_tier: maybe(Schema.String, "The tier that the cloud served the request in."),
   system_fingerprint: maybe(Schema.String, "The cloud's name for the version of its backend."),
   ...advisories
-}).annotate({
-  identifier: "ChatCompletion",
-  description: "A whole reply.",
-  examples: [
-    {
-      id: "chatcmpl-3c9f5f0e-6d0b-4f3c-9f0e-0f6a1d2b7c11",
-      object: "chat.completion",
-      created: 1_767_225_600,
-      model: "claude-sonnet-4-5:il5",
-      choices: [
-        {
-          index: 0,
-          message: {
-            role: "assistant",
-            content: "FedRAMP High is the strictest of the three FedRAMP baselines.",
-            refusal: null
-          },
-          logprobs: null,
-          finish_reason: "stop"
-        }
-      ],
-      usage: { prompt_tokens: 14, completion_tokens: 17, total_tokens: 31 }
-    }
-  ]
-})
+}).annotate(
+  named("ChatCompletion", "A whole reply.", {
+    id: "chatcmpl-3c9f5f0e-6d0b-4f3c-9f0e-0f6a1d2b7c11",
+    object: "chat.completion",
+    created: 1_767_225_600,
+    model: "claude-sonnet-4-5:il5",
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: "assistant",
+          content: "FedRAMP High is the strictest of the three FedRAMP baselines.",
+          refusal: null
+        },
+        logprobs: null,
+        finish_reason: "stop"
+      }
+    ],
+    usage: { prompt_tokens: 14, completion_tokens: 17, total_tokens: 31 }
+  })
+)
 export type Completion = typeof Completion.Type
 
 const ToolCallDelta = object({
-  index: described(Schema.Int, "Which of the reply's calls this is a piece of, from 0.", 0),
-  id: Schema.optionalKey(described(Schema.String, "The call's ID; in its first piece.", "call_1")),
+  index: int("Which of the reply's calls this is a piece of, from 0.", 0),
+  id: Schema.optionalKey(string("The call's ID; in its first piece.", "call_1")),
   type: Schema.optionalKey(Schema.Literal("function")),
   function: Schema.optionalKey(
     Schema.Struct({
-      name: Schema.optionalKey(described(Schema.String, "The function's name; in its first piece.", "get_weather")),
-      arguments: Schema.optionalKey(described(Schema.String, "The next piece of the arguments' JSON text.", '{"city"'))
+      name: Schema.optionalKey(string("The function's name; in its first piece.", "get_weather")),
+      arguments: Schema.optionalKey(string("The next piece of the arguments' JSON text.", '{"city"'))
     }).annotate({ description: "What is called, and with what." })
   ),
   extra_content: extraContent
@@ -117,7 +114,7 @@ export const CompletionChunk = object({
   choices: described(
     Schema.Array(
       object({
-        index: described(Schema.Int, "Always 0: there is one choice.", 0),
+        index: int("Always 0: there is one choice.", 0),
         delta: object({
           role: Schema.optionalKey(Schema.Literal("assistant")),
           content: maybe(Schema.String, "The next piece of the text."),
@@ -133,20 +130,17 @@ export const CompletionChunk = object({
   ),
   usage: Schema.optionalKey(Usage),
   ...advisories
-}).annotate({
-  identifier: "ChatCompletionChunk",
-  description:
+}).annotate(
+  named(
+    "ChatCompletionChunk",
     "One event of a stream. The final one has `finish_reason`, and `usage` where `include_usage` asked for it; then comes `[DONE]`."
-})
+  )
+)
 export type CompletionChunk = typeof CompletionChunk.Type
 
-const StreamError = Schema.Struct({
-  error: StreamedDetail,
-  ...advisories
-}).annotate({
-  identifier: "ChatStreamError",
-  description: "A failure after the stream began: its last event, without `[DONE]` after it."
-})
+const StreamError = Schema.Struct({ error: StreamedDetail, ...advisories }).annotate(
+  named("ChatStreamError", "A failure after the stream began: its last event, without `[DONE]` after it.")
+)
 
 export const ChatEvent = Schema.Struct({
   event: Schema.Literal("message"),

@@ -2,8 +2,8 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ApiErrors } from "./Errors.ts"
-import { Facts } from "./facts.ts"
-import { type AsJson, described, ModelField, nullable, object } from "./fields.ts"
+import { operation } from "./facts.ts"
+import { type AsJson, described, int, ModelField, named, nullable, object, string } from "./fields.ts"
 import { guardActions } from "./Governance.ts"
 import { ApiKey } from "./Security.ts"
 
@@ -28,11 +28,12 @@ export const EmbeddingsRequest = object({
     "base64",
     { message: "must be float or base64", default: "float" }
   )
-}).annotate({
-  identifier: "EmbeddingsRequest",
-  description: "Texts to embed. Fields that are not listed are ignored.",
-  examples: [{ model: "titan-embed-text-v2:il5", input: ["first text", "second text"] }]
-})
+}).annotate(
+  named("EmbeddingsRequest", "Texts to embed. Fields that are not listed are ignored.", {
+    model: "titan-embed-text-v2:il5",
+    input: ["first text", "second text"]
+  })
+)
 export type EmbeddingsRequest = AsJson<typeof EmbeddingsRequest.Type>
 
 export const EmbeddingList = Schema.Struct({
@@ -41,7 +42,7 @@ export const EmbeddingList = Schema.Struct({
     Schema.Array(
       Schema.Struct({
         object: Schema.Literal("embedding"),
-        index: described(Schema.Int, "Which text of `input` this is the vector of, from 0.", 0),
+        index: int("Which text of `input` this is the vector of, from 0.", 0),
         embedding: described(
           Schema.Union([Schema.Array(Schema.Finite), Schema.String]),
           "1,024 numbers of a vector of length 1, or with `encoding_format` base64 the base64 of little-endian float32 values."
@@ -50,24 +51,20 @@ export const EmbeddingList = Schema.Struct({
     ),
     "One vector for each text, in the order of `input`."
   ),
-  model: described(Schema.String, "The composite ID that was asked for.", "titan-embed-text-v2:il5"),
+  model: string("The composite ID that was asked for.", "titan-embed-text-v2:il5"),
   usage: Schema.Struct({
-    prompt_tokens: described(Schema.Int, "Tokens of all texts.", 2),
-    total_tokens: described(Schema.Int, "The same: a vector has no tokens.", 2)
+    prompt_tokens: int("Tokens of all texts.", 2),
+    total_tokens: int("The same: a vector has no tokens.", 2)
   }).annotate({ description: "Tokens of the request." }),
   ...guardActions
-}).annotate({
-  identifier: "EmbeddingList",
-  description: "The vectors.",
-  examples: [
-    {
-      object: "list",
-      data: [{ object: "embedding", index: 0, embedding: [0.0123, -0.0456, 0.0789] }],
-      model: "titan-embed-text-v2:il5",
-      usage: { prompt_tokens: 2, total_tokens: 2 }
-    }
-  ]
-})
+}).annotate(
+  named("EmbeddingList", "The vectors.", {
+    object: "list",
+    data: [{ object: "embedding", index: 0, embedding: [0.0123, -0.0456, 0.0789] }],
+    model: "titan-embed-text-v2:il5",
+    usage: { prompt_tokens: 2, total_tokens: 2 }
+  })
+)
 export type EmbeddingList = typeof EmbeddingList.Type
 
 export class EmbeddingsGroup extends HttpApiGroup.make("embeddings")
@@ -76,16 +73,14 @@ export class EmbeddingsGroup extends HttpApiGroup.make("embeddings")
       payload: EmbeddingsRequest,
       success: EmbeddingList,
       error: ApiErrors
-    })
-      .annotate(Facts, { surface: "embeddings", streamed: false, screened: undefined })
-      .annotateMerge(
-        OpenApi.annotations({
-          identifier: "createEmbeddings",
-          summary: "Create embeddings",
-          description:
-            "Up to 512 strings and 2 MiB in all; each is embedded by its own upstream call. Unit vectors of 1,024."
-        })
+    }).annotateMerge(
+      operation(
+        "embeddings",
+        "createEmbeddings",
+        "Create embeddings",
+        "Up to 512 strings and 2 MiB in all; each is embedded by its own upstream call. Unit vectors of 1,024."
       )
+    )
   )
   .middleware(ApiKey)
   .annotateMerge(OpenApi.annotations({ title: "Embeddings", description: "Vectors of 1,024 for text." })) {}

@@ -6,7 +6,7 @@
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { ApiError, type ErrorFields, MessagesError } from "./ApiError.ts"
-import { described, object } from "./fields.ts"
+import { described, named, object, string } from "./fields.ts"
 
 export { ApiError, MessagesError } from "./ApiError.ts"
 
@@ -22,9 +22,8 @@ export const ErrorType = Schema.Literals([
 export type ErrorType = typeof ErrorType.Type
 
 const detail = {
-  type: described(Schema.String, "For programs: the kind of error.", "invalid_request_error"),
-  message: described(
-    Schema.String,
+  type: string("For programs: the kind of error.", "invalid_request_error"),
+  message: string(
     "For people: what is wrong, where, and what would work.",
     "max_tokens: must be a positive integer, from 1 to 9007199254740991"
   )
@@ -32,9 +31,7 @@ const detail = {
 const what = { description: "What went wrong." }
 const Detail = Schema.Struct({
   ...detail,
-  code: Schema.optionalKey(
-    described(Schema.String, "Only where the cloud's safety system refused the prompt.", "content_filter")
-  )
+  code: Schema.optionalKey(string("Only where the cloud's safety system refused the prompt.", "content_filter"))
 }).annotate(what)
 const MessagesDetail = Schema.Struct({
   ...detail,
@@ -48,18 +45,14 @@ const MessagesDetail = Schema.Struct({
 
 /** What a stream's last event says of a failure after the stream began. */
 export const StreamedDetail = object({
-  type: described(Schema.String, "For programs: the kind of error.", "api_error"),
-  message: described(Schema.String, "For people: what went wrong.", "the cloud ended its reply early")
+  type: string("For programs: the kind of error.", "api_error"),
+  message: string("For people: what went wrong.", "the cloud ended its reply early")
 }).annotate(what)
 
-export const ApiErrorBody = Schema.Struct({ error: Detail }).annotate({
-  identifier: "ApiErrorBody",
-  description: "An error."
-})
-export const MessagesErrorBody = Schema.Struct({ type: Schema.Literal("error"), error: MessagesDetail }).annotate({
-  identifier: "MessagesErrorBody",
-  description: "An error, in the shape of the messages format."
-})
+export const ApiErrorBody = Schema.Struct({ error: Detail }).annotate(named("ApiErrorBody", "An error."))
+export const MessagesErrorBody = Schema.Struct({ type: Schema.Literal("error"), error: MessagesDetail }).annotate(
+  named("MessagesErrorBody", "An error, in the shape of the messages format.")
+)
 
 /** An error's body, as it goes to the caller. */
 export const apiErrorBody = ({ type, code, message }: ApiError): typeof ApiErrorBody.Type => ({
@@ -166,10 +159,7 @@ const errorOf =
     body.pipe(
       Schema.decodeTo(
         ofStatus(Class, status),
-        SchemaTransformation.transform<E, S["Type"]>({
-          decode: ({ error }) => new Class({ status, ...error }),
-          encode
-        })
+        SchemaTransformation.transform<E, S["Type"]>({ decode: ({ error }) => new Class({ status, ...error }), encode })
       ),
       HttpApiSchema.status(status)
     )

@@ -1,10 +1,10 @@
 /** The governance flag: an advisory that a model's tool call names an outbound destination (docs/api.md#governance-flag). */
 import { Schema } from "effect"
-import { described } from "./fields.ts"
+import { described, int, named, string } from "./fields.ts"
 
 export const GovernanceFlag = Schema.Struct({
-  tool_call_id: described(Schema.String, "The ID of the call.", "call_1"),
-  tool_name: described(Schema.String, "The tool that is called.", "fetch"),
+  tool_call_id: string("The ID of the call.", "call_1"),
+  tool_name: string("The tool that is called.", "fetch"),
   destinations: described(
     Schema.Array(Schema.String),
     "The URLs and IPv4 addresses in the arguments: each once, in order of appearance.",
@@ -14,27 +14,28 @@ export const GovernanceFlag = Schema.Struct({
   truncated: Schema.optionalKey(
     described(Schema.Literal(true), "There are more destinations than `destinations` lists; absent otherwise.")
   ),
-  omitted: Schema.optionalKey(described(Schema.Int, "How many destinations are not listed.", 3))
-}).annotate({ identifier: "GovernanceFlag", description: "A tool call that names an outbound destination." })
+  omitted: Schema.optionalKey(int("How many destinations are not listed.", 3))
+}).annotate(named("GovernanceFlag", "A tool call that names an outbound destination."))
 
 export const Governance = Schema.Struct({
   flags: described(Schema.Array(GovernanceFlag), "One flag for each such call.")
-}).annotate({
-  identifier: "Governance",
-  description:
+}).annotate(
+  named(
+    "Governance",
     "Tool calls that name an outbound destination. Advisory: the calls themselves are never changed. Absent where there are none."
-})
+  )
+)
 export type Governance = typeof Governance.Type
 
 export const GuardAction = Schema.Struct({
-  guard: described(Schema.String, "The guard, as the operator calls it.", "personal-data"),
+  guard: string("The guard, as the operator calls it.", "personal-data"),
   action: described(
     Schema.Literals(["block", "flag", "redact"]),
     "What it did: it kept the reply back, only says so, or replaced parts of the text.",
     "redact"
   ),
   categories: described(Schema.Array(Schema.String), "What it found, in short words; never the text.", ["ssn"])
-}).annotate({ identifier: "GuardAction", description: "What a guard of the operator's did." })
+}).annotate(named("GuardAction", "What a guard of the operator's did."))
 export type GuardAction = typeof GuardAction.Type
 
 /** Absent where no guard did anything. */

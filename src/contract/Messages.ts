@@ -6,13 +6,16 @@ import {
   described,
   either,
   flag,
+  int,
   jsonObject,
   jsonSchema,
   ModelField,
+  named,
   nullable,
   object,
   ParsedJson,
   PositiveInt,
+  string,
   Whole
 } from "./fields.ts"
 import { kind, kinds, onlyKinds } from "./kinds.ts"
@@ -20,7 +23,7 @@ import { cached, MessageParam, TextBlockParam } from "./MessagesContent.ts"
 
 const customTool = object({
   type: nullable(Schema.Literal("custom"), "May be left out.", "custom", { default: "custom" }),
-  name: described(Schema.String, "The tool's name.", "get_weather"),
+  name: string("The tool's name.", "get_weather"),
   description: nullable(Schema.String, "What it does, for the model.", "The weather in a city"),
   input_schema: jsonObject({
     description: "Its input as a JSON Schema of type object.",
@@ -28,7 +31,7 @@ const customTool = object({
   }),
   strict: flag("Whether the input must follow the schema exactly."),
   ...cached
-}).annotate({ identifier: "MessagesTool", description: "A tool that the caller executes." })
+}).annotate(named("MessagesTool", "A tool that the caller executes."))
 
 /** The vendor's own definitions; their type carries the date of their version. */
 const vendorTool = object({
@@ -40,23 +43,22 @@ const vendorTool = object({
     "The vendor's name of the tool, with the date of its version.",
     "bash_20250124"
   ),
-  name: described(Schema.String, "The tool's name, as the vendor has it.", "bash"),
+  name: string("The tool's name, as the vendor has it.", "bash"),
   ...cached
-}).annotate({
-  identifier: "MessagesVendorTool",
-  description:
+}).annotate(
+  named(
+    "MessagesVendorTool",
     "A tool whose definition is the vendor's, and which the caller executes. Those that run inside the cloud are refused."
-})
+  )
+)
 
 const MessagesTools = Schema.Array(onlyKinds([customTool, vendorTool]))
 
-const alone = {
-  disable_parallel_tool_use: flag("Whether a reply may call one tool only.")
-}
+const alone = { disable_parallel_tool_use: flag("Whether a reply may call one tool only.") }
 const MessagesToolChoice = kinds([
   kind("auto", alone).annotate({ description: "The model decides." }),
   kind("any", alone).annotate({ description: "Some tool is called; becomes `auto` beside thinking." }),
-  kind("tool", { name: described(Schema.String, "The tool to call.", "get_weather"), ...alone }).annotate({
+  kind("tool", { name: string("The tool to call.", "get_weather"), ...alone }).annotate({
     description: "This tool is called; becomes `auto` beside thinking."
   }),
   kind("none", {}).annotate({ description: "No tool is called." })
@@ -64,11 +66,7 @@ const MessagesToolChoice = kinds([
 
 export const Thinking = kinds([
   kind("enabled", {
-    budget_tokens: described(
-      Schema.Int,
-      "Tokens to think with: adjusted to fit below `max_tokens`, and at least 1,024.",
-      2048
-    )
+    budget_tokens: int("Tokens to think with: adjusted to fit below `max_tokens`, and at least 1,024.", 2048)
   }).annotate({ description: "For models with a budget." }),
   kind("adaptive", {}).annotate({
     description: "For models that decide themselves, with `output_config.effort`; a budget on others."
@@ -83,10 +81,7 @@ const OutputConfig = object({
     "high"
   ),
   format: nullable(
-    object({
-      type: Schema.Literal("json_schema"),
-      schema: jsonSchema()
-    }),
+    object({ type: Schema.Literal("json_schema"), schema: jsonSchema() }),
     "JSON of a schema, where the deployment has it."
   )
 })
@@ -158,10 +153,10 @@ export const MessagesRequest = object({
     { user_id: "u-1" }
   ),
   output_config: nullable(OutputConfig, "How the reply is made: its effort, its format.", { effort: "high" })
-}).annotate({
-  identifier: "MessagesRequest",
-  description: "A conversation. Fields that are not listed pass to the model's own API.",
-  examples: [
+}).annotate(
+  named(
+    "MessagesRequest",
+    "A conversation. Fields that are not listed pass to the model's own API.",
     { model: "claude-sonnet-4-5:il5", max_tokens: 300, messages: question },
     {
       model: "claude-sonnet-4-5:il2",
@@ -170,13 +165,14 @@ export const MessagesRequest = object({
       stream: true,
       messages: question
     }
-  ]
-})
+  )
+)
 export type MessagesRequest = AsJson<typeof MessagesRequest.Type>
 
-export const CountRequest = object(inputFields).annotate({
-  identifier: "CountTokensRequest",
-  description: "A conversation whose tokens are counted.",
-  examples: [{ model: "claude-sonnet-4-5:il5", messages: question }]
-})
+export const CountRequest = object(inputFields).annotate(
+  named("CountTokensRequest", "A conversation whose tokens are counted.", {
+    model: "claude-sonnet-4-5:il5",
+    messages: question
+  })
+)
 export type CountRequest = AsJson<typeof CountRequest.Type>

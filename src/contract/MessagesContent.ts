@@ -1,30 +1,25 @@
 /** Content blocks of the messages format, as callers send them (docs/api.md#messages). Images and documents come inline. */
 import { Schema } from "effect"
-import { described, either, flag, jsonObject, nullable, object } from "./fields.ts"
+import { described, either, flag, jsonObject, named, nullable, object, string } from "./fields.ts"
 import { kind, kinds } from "./kinds.ts"
 
 const CacheControl = object({
   type: Schema.Literal("ephemeral"),
   ttl: nullable(Schema.Literals(["5m", "1h"]), "How long it is kept.", "1h", { default: "5m" })
-}).annotate({ identifier: "CacheControl", description: "The prompt up to here may be kept in the cloud's cache." })
+}).annotate(named("CacheControl", "The prompt up to here may be kept in the cloud's cache."))
 /** May stand at every block and tool. */
 export const cached = {
   cache_control: nullable(CacheControl, "The prompt up to here may be reused.", { type: "ephemeral" })
 }
 const citations = {
-  citations: nullable(
-    object({
-      enabled: flag("Whether they are on.")
-    }),
-    "Whether the reply may cite this.",
-    { enabled: true }
-  )
+  citations: nullable(object({ enabled: flag("Whether they are on.") }), "Whether the reply may cite this.", {
+    enabled: true
+  })
 }
 
-export const TextBlockParam = kind("text", {
-  text: described(Schema.String, "The text.", "What is FedRAMP High?"),
-  ...cached
-}).annotate({ identifier: "TextBlockParam", description: "A text." })
+export const TextBlockParam = kind("text", { text: string("The text.", "What is FedRAMP High?"), ...cached }).annotate(
+  named("TextBlockParam", "A text.")
+)
 
 /** The kinds of a source; URLs and stored files are none. */
 const inline = <const M extends ReadonlyArray<Schema.Top>>(members: M, description: string) =>
@@ -42,32 +37,29 @@ export const ImageBlock = kind("image", {
           "What the bytes are.",
           "image/png"
         ),
-        data: described(Schema.String, "The bytes in base64.", "iVBORw0KGgo=")
+        data: string("The bytes in base64.", "iVBORw0KGgo=")
       })
     ],
     "The image itself."
   ),
   ...cached
-}).annotate({ identifier: "ImageBlock", description: "An image, inline. URLs and stored files are refused." })
+}).annotate(named("ImageBlock", "An image, inline. URLs and stored files are refused."))
 
 const searchResult = kind("search_result", {
-  source: described(Schema.String, "Where it was found: a text that the model may cite.", "handbook, page 12"),
-  title: described(Schema.String, "Its title.", "Baselines"),
+  source: string("Where it was found: a text that the model may cite.", "handbook, page 12"),
+  title: string("Its title.", "Baselines"),
   content: described(Schema.Array(TextBlockParam), "What was found."),
   ...citations,
   ...cached
-}).annotate({
-  identifier: "SearchResultBlock",
-  description: "A search result of the caller's, which the model may cite."
-})
+}).annotate(named("SearchResultBlock", "A search result of the caller's, which the model may cite."))
 
 const plainSource = kind("text", {
   media_type: described(Schema.Literal("text/plain"), "What the data is.", "text/plain"),
-  data: described(Schema.String, "The text.", "Chapter one")
+  data: string("The text.", "Chapter one")
 })
 const pdfSource = kind("base64", {
   media_type: described(Schema.Literal("application/pdf"), "What the bytes are.", "application/pdf"),
-  data: described(Schema.String, "The bytes in base64.", "JVBERi0xLjcK")
+  data: string("The bytes in base64.", "JVBERi0xLjcK")
 })
 const blocksSource = kind("content", {
   content: described(
@@ -82,36 +74,30 @@ export const DocumentBlock = kind("document", {
   context: nullable(Schema.String, "What the model should know about the document.", "Draft of May"),
   ...citations,
   ...cached
-}).annotate({ identifier: "DocumentBlock", description: "A PDF or a text, inline. URLs and stored files are refused." })
+}).annotate(named("DocumentBlock", "A PDF or a text, inline. URLs and stored files are refused."))
 
 const toolUse = kind("tool_use", {
-  id: described(Schema.String, "The call's ID, which the `tool_result` names.", "toolu_01"),
-  name: described(Schema.String, "The tool's name.", "get_weather"),
-  input: jsonObject({
-    description: "The arguments.",
-    examples: [{ city: "Denver" }]
-  }),
+  id: string("The call's ID, which the `tool_result` names.", "toolu_01"),
+  name: string("The tool's name.", "get_weather"),
+  input: jsonObject({ description: "The arguments.", examples: [{ city: "Denver" }] }),
   ...cached
-}).annotate({ identifier: "ToolUseBlockParam", description: "A tool call of an earlier reply." })
+}).annotate(named("ToolUseBlockParam", "A tool call of an earlier reply."))
 
 const resultContent = kinds([TextBlockParam, ImageBlock, DocumentBlock, searchResult])
 const toolResult = kind("tool_result", {
-  tool_use_id: described(Schema.String, "The `id` of the call that this answers.", "toolu_01"),
+  tool_use_id: string("The `id` of the call that this answers.", "toolu_01"),
   content: nullable(either(Schema.String, Schema.Array(resultContent)), "What the tool answered.", "21 °C"),
   is_error: flag("Whether the tool failed."),
   ...cached
-}).annotate({
-  identifier: "ToolResultBlock",
-  description: "What a tool answered; in the user's message after the call."
-})
+}).annotate(named("ToolResultBlock", "What a tool answered; in the user's message after the call."))
 
 export const thinkingBlock = kind("thinking", {
-  thinking: described(Schema.String, "What the model thought.", "Three baselines exist…"),
-  signature: described(Schema.String, "The vendor's signature of the thinking; return it unchanged.", "EqQBCgIYAhIM")
-}).annotate({ identifier: "ThinkingBlock", description: "What the model thought." })
+  thinking: string("What the model thought.", "Three baselines exist…"),
+  signature: string("The vendor's signature of the thinking; return it unchanged.", "EqQBCgIYAhIM")
+}).annotate(named("ThinkingBlock", "What the model thought."))
 export const redactedThinkingBlock = kind("redacted_thinking", {
-  data: described(Schema.String, "Encrypted; return it unchanged.", "EmwKAhgBEgy")
-}).annotate({ identifier: "RedactedThinkingBlock", description: "Thinking that the vendor does not show." })
+  data: string("Encrypted; return it unchanged.", "EmwKAhgBEgy")
+}).annotate(named("RedactedThinkingBlock", "Thinking that the vendor does not show."))
 
 export const ContentBlockParam = kinds([
   TextBlockParam,
@@ -122,7 +108,7 @@ export const ContentBlockParam = kinds([
   toolResult,
   thinkingBlock,
   redactedThinkingBlock
-]).annotate({ identifier: "ContentBlockParam", description: "A block of a message." })
+]).annotate(named("ContentBlockParam", "A block of a message."))
 
 export const MessageParam = object({
   role: described(Schema.Literals(["user", "assistant", "system"]), "Who speaks.", "user"),
@@ -130,4 +116,4 @@ export const MessageParam = object({
     description: "A text, or blocks.",
     examples: ["What is FedRAMP High?"]
   })
-}).annotate({ identifier: "MessageParam", description: "A message of the conversation." })
+}).annotate(named("MessageParam", "A message of the conversation."))

@@ -5,8 +5,8 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { MessagesErrors, StreamedDetail } from "./Errors.ts"
-import { Facts } from "./facts.ts"
-import { described, maybe, object, ParsedJson, streaming } from "./fields.ts"
+import { operation } from "./facts.ts"
+import { described, int, maybe, named, object, ParsedJson, string } from "./fields.ts"
 import { advisories, Governance, GuardAction, guardActions } from "./Governance.ts"
 import { eventKinds, kind, kinds, oneOf } from "./kinds.ts"
 import { CountRequest, MessagesRequest } from "./Messages.ts"
@@ -16,24 +16,24 @@ import { MessagesKey } from "./Security.ts"
 const count = (description: string) => maybe(Schema.Int, description)
 const MessageUsage = object({
   input_tokens: count("Tokens of the request, without cached ones."),
-  output_tokens: described(Schema.Int, "Tokens of the reply, thinking included.", 17),
+  output_tokens: int("Tokens of the reply, thinking included.", 17),
   cache_creation_input_tokens: count("Tokens that were written to the cache."),
   cache_read_input_tokens: count("Tokens that were read from the cache.")
-}).annotate({ identifier: "MessageUsage", description: "Tokens of the request and of the reply." })
+}).annotate(named("MessageUsage", "Tokens of the request and of the reply."))
 
 const ContentBlock = kinds([
   kind("text", {
-    text: described(Schema.String, "The text.", "FedRAMP High is the strictest baseline."),
+    text: string("The text.", "FedRAMP High is the strictest baseline."),
     citations: maybe(ParsedJson, "What the text rests on, where documents allow citations.")
-  }).annotate({ identifier: "TextBlock", description: "A text." }),
+  }).annotate(named("TextBlock", "A text.")),
   kind("tool_use", {
-    id: described(Schema.String, "The call's ID, which the `tool_result` names.", "toolu_01"),
-    name: described(Schema.String, "The tool to call.", "get_weather"),
+    id: string("The call's ID, which the `tool_result` names.", "toolu_01"),
+    name: string("The tool to call.", "get_weather"),
     input: Schema.Record(Schema.String, ParsedJson).annotate({ description: "The arguments." })
-  }).annotate({ identifier: "ToolUseBlock", description: "A tool that the model wants called." }),
+  }).annotate(named("ToolUseBlock", "A tool that the model wants called.")),
   thinkingBlock,
   redactedThinkingBlock
-]).annotate({ identifier: "ContentBlock", description: "A block of the reply." })
+]).annotate(named("ContentBlock", "A block of the reply."))
 
 const StopReason = oneOf(
   "end_turn",
@@ -46,48 +46,40 @@ const StopReason = oneOf(
 )
 
 export const Message = object({
-  id: described(Schema.String, "The message's ID.", "msg_01"),
+  id: string("The message's ID.", "msg_01"),
   type: Schema.Literal("message"),
   role: Schema.Literal("assistant"),
   content: described(Schema.Array(ContentBlock), "The blocks of the reply: thinking, text, tool calls."),
-  model: described(Schema.String, "The base model, without the level.", "claude-sonnet-4-5"),
+  model: string("The base model, without the level.", "claude-sonnet-4-5"),
   stop_reason: Schema.NullOr(StopReason).annotate({
     description: "Why the reply ended; null at the start of a stream."
   }),
   stop_sequence: maybe(Schema.String, "The stop sequence that ended it."),
   usage: MessageUsage,
   ...advisories
-}).annotate({
-  identifier: "Message",
-  description: "A whole reply.",
-  examples: [
-    {
-      id: "msg_01",
-      type: "message",
-      role: "assistant",
-      model: "claude-sonnet-4-5",
-      content: [{ type: "text", text: "FedRAMP High is the strictest of the three FedRAMP baselines." }],
-      stop_reason: "end_turn",
-      stop_sequence: null,
-      usage: { input_tokens: 14, output_tokens: 17 }
-    }
-  ]
-})
+}).annotate(
+  named("Message", "A whole reply.", {
+    id: "msg_01",
+    type: "message",
+    role: "assistant",
+    model: "claude-sonnet-4-5",
+    content: [{ type: "text", text: "FedRAMP High is the strictest of the three FedRAMP baselines." }],
+    stop_reason: "end_turn",
+    stop_sequence: null,
+    usage: { input_tokens: 14, output_tokens: 17 }
+  })
+)
 export type Message = typeof Message.Type
 
 const Delta = kinds([
-  kind("text_delta", { text: described(Schema.String, "The next piece of the text.", "FedRAMP") }),
-  kind("input_json_delta", {
-    partial_json: described(Schema.String, "The next piece of the JSON text of a tool's input.", '{"ci')
-  }),
-  kind("thinking_delta", { thinking: described(Schema.String, "The next piece of the thinking.", "Three") }),
-  kind("signature_delta", {
-    signature: described(Schema.String, "The signature of a thinking block.", "EqQBCgIYAhIM")
-  }),
+  kind("text_delta", { text: string("The next piece of the text.", "FedRAMP") }),
+  kind("input_json_delta", { partial_json: string("The next piece of the JSON text of a tool's input.", '{"ci') }),
+  kind("thinking_delta", { thinking: string("The next piece of the thinking.", "Three") }),
+  kind("signature_delta", { signature: string("The signature of a thinking block.", "EqQBCgIYAhIM") }),
   kind("citations_delta", { citation: described(ParsedJson, "One citation more.") })
-]).annotate({ identifier: "ContentBlockDelta", description: "What is added to a block." })
+]).annotate(named("ContentBlockDelta", "What is added to a block."))
 
-const index = described(Schema.Int, "Which block of `content`, from 0.", 0)
+const index = int("Which block of `content`, from 0.", 0)
 
 const MessagesEvent = eventKinds({
   message_start: ["The reply starts: a message without content.", { message: Message }],
@@ -136,9 +128,9 @@ event: message_stop
 data: {"type":"message_stop"}`
 
 export const CountReply = Schema.Struct({
-  input_tokens: described(Schema.Int, "What the same request would report as `usage.input_tokens`.", 14),
+  input_tokens: int("What the same request would report as `usage.input_tokens`.", 14),
   ...guardActions
-}).annotate({ identifier: "CountTokensReply", description: "The count.", examples: [{ input_tokens: 14 }] })
+}).annotate(named("CountTokensReply", "The count.", { input_tokens: 14 }))
 
 // The middleware is on each endpoint: on the group, TypeScript writes the endpoints' types in an order that changes from build to build.
 export class MessagesGroup extends HttpApiGroup.make("messages")
@@ -149,16 +141,14 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       error: MessagesErrors
     })
       .middleware(MessagesKey)
-      .annotate(Facts, { surface: "messages", streamed: true, screened: "messages" })
       .annotateMerge(
-        OpenApi.annotations({
-          identifier: "createMessage",
-          summary: "Create a message",
-          description: streaming(
-            "The native messages format, for Claude models. Fields that are not listed pass to the model's own API.",
-            sample
-          )
-        })
+        operation(
+          "messages",
+          "createMessage",
+          "Create a message",
+          "The native messages format, for Claude models. Fields that are not listed pass to the model's own API.",
+          sample
+        )
       ),
     HttpApiEndpoint.post("countTokens", "/v1/messages/count_tokens", {
       payload: CountRequest,
@@ -166,14 +156,13 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       error: MessagesErrors
     })
       .middleware(MessagesKey)
-      .annotate(Facts, { surface: "count_tokens", streamed: false, screened: undefined })
       .annotateMerge(
-        OpenApi.annotations({
-          identifier: "countMessageTokens",
-          summary: "Count input tokens",
-          description:
-            "What the identical billed request would report as usage.input_tokens. Free; nothing is generated."
-        })
+        operation(
+          "count_tokens",
+          "countMessageTokens",
+          "Count input tokens",
+          "What the identical billed request would report as usage.input_tokens. Free; nothing is generated."
+        )
       )
   )
   .annotateMerge(OpenApi.annotations({ title: "Messages", description: "The Anthropic format, for Claude models." })) {}

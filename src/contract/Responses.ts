@@ -9,17 +9,19 @@ import {
   jsonObject,
   jsonSchema,
   ModelField,
+  named,
   nullable,
   object,
   PositiveInt,
   parameters,
   refused,
+  string,
   wholeBetween
 } from "./fields.ts"
 import { kind, kinds, onlyKinds } from "./kinds.ts"
 import { InputItem } from "./ResponsesInput.ts"
 
-const name = described(Schema.String, "The tool's name.", "get_weather")
+const name = string("The tool's name.", "get_weather")
 const description = nullable(Schema.String, "What it does, for the model.", "The weather in a city")
 
 const functionTool = kind("function", {
@@ -27,10 +29,7 @@ const functionTool = kind("function", {
   description,
   parameters,
   strict: nullable(Schema.Boolean, "Whether the arguments must follow the schema exactly.", true)
-}).annotate({
-  identifier: "FunctionTool",
-  description: "A function. Parameter names that describe an outbound destination are refused."
-})
+}).annotate(named("FunctionTool", "A function. Parameter names that describe an outbound destination are refused."))
 const customTool = kind("custom", {
   name,
   description,
@@ -39,13 +38,13 @@ const customTool = kind("custom", {
       kind("text", {}),
       kind("grammar", {
         syntax: described(Schema.Literals(["lark", "regex"]), "The grammar's language.", "regex"),
-        definition: described(Schema.String, "The grammar.", "[0-9]+")
+        definition: string("The grammar.", "[0-9]+")
       })
     ]),
     "What its input may be.",
     { type: "text" }
   )
-}).annotate({ identifier: "CustomTool", description: "A tool that takes any text." })
+}).annotate(named("CustomTool", "A tool that takes any text."))
 
 /** The chat format's, of which the screen reads the parameters before the shape is refused. */
 const nestedTool = kind("function", { function: jsonObject() })
@@ -58,17 +57,17 @@ const ResponsesTool = onlyKinds(
       name,
       description,
       tools: described(Schema.Array(onlyKinds([functionTool, customTool])), "The tools of this name.")
-    }).annotate({ identifier: "NamespaceTool", description: "Tools under one name." }),
-    kind("local_shell", {}).annotate({ identifier: "LocalShellTool", description: "A shell of the caller's." }),
-    kind("apply_patch", {}).annotate({ identifier: "ApplyPatchTool", description: "Patches that the caller applies." }),
+    }).annotate(named("NamespaceTool", "Tools under one name.")),
+    kind("local_shell", {}).annotate(named("LocalShellTool", "A shell of the caller's.")),
+    kind("apply_patch", {}).annotate(named("ApplyPatchTool", "Patches that the caller applies.")),
     kind("shell", {
       environment: described(object({ type: Schema.Literal("local") }), "Where it runs.", { type: "local" })
-    }).annotate({ identifier: "ShellTool", description: "A shell of the caller's; other environments are refused." })
+    }).annotate(named("ShellTool", "A shell of the caller's; other environments are refused."))
   ],
   [nestedTool, kind("shell", {})]
 )
 
-const named = onlyKinds([
+const choosable = onlyKinds([
   kind("function", { name }),
   kind("custom", { name }),
   kind("local_shell", {}),
@@ -77,10 +76,10 @@ const named = onlyKinds([
 ])
 const ResponsesToolChoice = either(
   Schema.Literals(["auto", "none", "required"]),
-  named,
+  choosable,
   kind("allowed_tools", {
     mode: described(Schema.Literals(["auto", "required"]), "Whether one of them must be used.", "auto"),
-    tools: described(Schema.Array(named), "Those that may be used.", [{ type: "function", name: "get_weather" }])
+    tools: described(Schema.Array(choosable), "Those that may be used.", [{ type: "function", name: "get_weather" }])
   })
 )
 
@@ -92,7 +91,7 @@ const TextFormat = kinds([
   kind("text", {}).annotate({ description: "Any text." }),
   kind("json_object", {}).annotate({ description: "A JSON object; the input must ask for JSON." }),
   kind("json_schema", {
-    name: described(Schema.String, "The schema's name.", "weather"),
+    name: string("The schema's name.", "weather"),
     schema: jsonSchema(),
     description: nullable(Schema.String, "What the schema is for.", "The weather"),
     strict: flag("Whether the reply must follow the schema exactly.")
@@ -186,12 +185,12 @@ export const ResponsesRequest = object({
   background: never("True is refused, because nothing is stored.", `must be false or omitted; ${stored}`),
   conversation: refused(`${stored}; send the full input each turn`),
   prompt: refused(`${stored}; send the text itself`)
-}).annotate({
-  identifier: "ResponsesRequest",
-  description: "A conversation. Fields that are not listed pass to the cloud.",
-  examples: [
+}).annotate(
+  named(
+    "ResponsesRequest",
+    "A conversation. Fields that are not listed pass to the cloud.",
     { model: "gpt-5.1:il5", input: "What is FedRAMP High?" },
     { model: "gpt-5.1:il5", input: "What is FedRAMP High?", stream: true }
-  ]
-})
+  )
+)
 export type ResponsesRequest = AsJson<typeof ResponsesRequest.Type>

@@ -1,6 +1,6 @@
 /** What the responses endpoint answers: the response, and the events of its stream (docs/api.md#responses-stream). */
 import { Schema } from "effect"
-import { described, maybe, object, ParsedJson } from "./fields.ts"
+import { described, int, maybe, named, object, ParsedJson, string } from "./fields.ts"
 import { advisories } from "./Governance.ts"
 import { eventKinds, kind, kinds, oneOf } from "./kinds.ts"
 import { customCall, functionCall, localCalls, reasoning } from "./ResponsesInput.ts"
@@ -9,31 +9,31 @@ const Status = oneOf("completed", "failed", "in_progress", "cancelled", "queued"
 
 const OutputContent = kinds([
   kind("output_text", {
-    text: described(Schema.String, "The text.", "FedRAMP High is the strictest baseline."),
+    text: string("The text.", "FedRAMP High is the strictest baseline."),
     annotations: maybe(Schema.Array(ParsedJson), "Sources that the model names."),
     logprobs: maybe(Schema.Array(ParsedJson), "One entry for each token, where `include` asked for them.")
-  }).annotate({ identifier: "OutputText", description: "A text." }),
-  kind("refusal", { refusal: described(Schema.String, "Why the model did not answer.", "I cannot help with that.") }),
-  kind("reasoning_text", { text: described(Schema.String, "What the model thought.", "Three baselines exist.") })
-]).annotate({ identifier: "OutputContent", description: "A part of a message." })
+  }).annotate(named("OutputText", "A text.")),
+  kind("refusal", { refusal: string("Why the model did not answer.", "I cannot help with that.") }),
+  kind("reasoning_text", { text: string("What the model thought.", "Three baselines exist.") })
+]).annotate(named("OutputContent", "A part of a message."))
 
 const OutputItem = kinds([
   kind("message", {
-    id: described(Schema.String, "The item's ID.", "msg_01"),
+    id: string("The item's ID.", "msg_01"),
     role: Schema.Literal("assistant"),
     content: described(Schema.Array(OutputContent), "The parts of the message."),
     status: maybe(Status, "How far the item is.")
-  }).annotate({ identifier: "OutputMessage", description: "What the model says." }),
+  }).annotate(named("OutputMessage", "What the model says.")),
   functionCall,
   customCall,
   reasoning,
   ...localCalls
-]).annotate({ identifier: "OutputItem", description: "An item of the reply." })
+]).annotate(named("OutputItem", "An item of the reply."))
 
 const ResponseUsage = object({
-  input_tokens: described(Schema.Int, "Tokens of the request, cached ones included.", 14),
-  output_tokens: described(Schema.Int, "Tokens of the reply, reasoning included.", 17),
-  total_tokens: described(Schema.Int, "Their sum.", 31),
+  input_tokens: int("Tokens of the request, cached ones included.", 14),
+  output_tokens: int("Tokens of the reply, reasoning included.", 17),
+  total_tokens: int("Their sum.", 31),
   input_tokens_details: maybe(
     object({ cached_tokens: maybe(Schema.Int, "Tokens that came from the cloud's cache.") }),
     "How many tokens of the request came from a cache."
@@ -42,14 +42,14 @@ const ResponseUsage = object({
     object({ reasoning_tokens: maybe(Schema.Int, "Tokens that the model thought with.") }),
     "How many tokens of the reply were reasoning."
   )
-}).annotate({ identifier: "ResponseUsage", description: "Tokens of the request and of the reply." })
+}).annotate(named("ResponseUsage", "Tokens of the request and of the reply."))
 
 export const ResponseObject = object({
-  id: described(Schema.String, "The response's ID. Nothing is stored under it.", "resp_01"),
+  id: string("The response's ID. Nothing is stored under it.", "resp_01"),
   object: Schema.Literal("response"),
   created_at: described(Schema.Finite, "When it was made, in seconds since 1970.", 1_767_225_600),
   status: maybe(Status, "Whether the reply is complete, or how it ended."),
-  model: described(Schema.String, "The cloud's name of the model.", "gpt-5.1"),
+  model: string("The cloud's name of the model.", "gpt-5.1"),
   output: described(Schema.Array(OutputItem), "The items of the reply: reasoning, messages, tool calls."),
   usage: maybe(ResponseUsage, "Absent while the reply streams."),
   error: maybe(
@@ -64,47 +64,43 @@ export const ResponseObject = object({
     "Why it is incomplete."
   ),
   ...advisories
-}).annotate({
-  identifier: "Response",
-  description: "A whole reply: what the cloud answered, with the gateway's flag where there is one.",
-  examples: [
-    {
-      id: "resp_01",
-      object: "response",
-      created_at: 1_767_225_600,
-      status: "completed",
-      model: "gpt-5.1",
-      output: [
-        {
-          type: "message",
-          id: "msg_01",
-          role: "assistant",
-          content: [
-            {
-              type: "output_text",
-              text: "FedRAMP High is the strictest of the three FedRAMP baselines.",
-              annotations: []
-            }
-          ]
-        }
-      ],
-      usage: { input_tokens: 14, output_tokens: 17, total_tokens: 31 }
-    }
-  ]
-})
+}).annotate(
+  named("Response", "A whole reply: what the cloud answered, with the gateway's flag where there is one.", {
+    id: "resp_01",
+    object: "response",
+    created_at: 1_767_225_600,
+    status: "completed",
+    model: "gpt-5.1",
+    output: [
+      {
+        type: "message",
+        id: "msg_01",
+        role: "assistant",
+        content: [
+          {
+            type: "output_text",
+            text: "FedRAMP High is the strictest of the three FedRAMP baselines.",
+            annotations: []
+          }
+        ]
+      }
+    ],
+    usage: { input_tokens: 14, output_tokens: 17, total_tokens: 31 }
+  })
+)
 export type ResponseObject = typeof ResponseObject.Type
 
 const order = { sequence_number: maybe(Schema.Int, "The event's place in the stream, from 0.") }
 const whole = { response: ResponseObject, ...order }
-const output_index = described(Schema.Int, "Which item of `output`, from 0.", 0)
+const output_index = int("Which item of `output`, from 0.", 0)
 const ofItem = { output_index, item_id: maybe(Schema.String, "The item's ID."), ...order }
 const ofItemWhole = { item: OutputItem, output_index, ...order }
-const ofPart = { content_index: described(Schema.Int, "Which part of the item's `content`, from 0.", 0), ...ofItem }
-const ofSummary = { summary_index: described(Schema.Int, "Which part of the item's `summary`, from 0.", 0), ...ofItem }
-const ofCommand = { command_index: described(Schema.Int, "Which command of the call, from 0.", 0), ...ofItem }
-const delta = described(Schema.String, "The next piece.", "FedRAMP")
-const text = described(Schema.String, "The whole text.", "FedRAMP High is the strictest baseline.")
-const command = described(Schema.String, "The command, as far as it is known.", "ls")
+const ofPart = { content_index: int("Which part of the item's `content`, from 0.", 0), ...ofItem }
+const ofSummary = { summary_index: int("Which part of the item's `summary`, from 0.", 0), ...ofItem }
+const ofCommand = { command_index: int("Which command of the call, from 0.", 0), ...ofItem }
+const delta = string("The next piece.", "FedRAMP")
+const text = string("The whole text.", "FedRAMP High is the strictest baseline.")
+const command = string("The command, as far as it is known.", "ls")
 const summaryPart = described(ParsedJson, "The part of the summary.")
 
 export const ResponsesEvent = eventKinds({
@@ -124,24 +120,24 @@ export const ResponsesEvent = eventKinds({
     "A source that the model names.",
     {
       annotation: described(ParsedJson, "The source."),
-      annotation_index: described(Schema.Int, "Which annotation of the text, from 0.", 0),
+      annotation_index: int("Which annotation of the text, from 0.", 0),
       ...ofPart
     }
   ],
   "response.refusal.delta": ["A piece of a refusal.", { delta, ...ofPart }],
   "response.refusal.done": [
     "A refusal is complete.",
-    { refusal: described(Schema.String, "The whole refusal.", "I cannot help with that."), ...ofPart }
+    { refusal: string("The whole refusal.", "I cannot help with that."), ...ofPart }
   ],
   "response.function_call_arguments.delta": ["A piece of a call's arguments.", { delta, ...ofItem }],
   "response.function_call_arguments.done": [
     "A call's arguments are complete.",
-    { arguments: described(Schema.String, "The arguments as JSON text.", '{"city":"Denver"}'), ...ofItem }
+    { arguments: string("The arguments as JSON text.", '{"city":"Denver"}'), ...ofItem }
   ],
   "response.custom_tool_call_input.delta": ["A piece of a custom tool's input.", { delta, ...ofItem }],
   "response.custom_tool_call_input.done": [
     "A custom tool's input is complete.",
-    { input: described(Schema.String, "The whole input.", "select 1"), ...ofItem }
+    { input: string("The whole input.", "select 1"), ...ofItem }
   ],
   "response.reasoning_summary_part.added": ["A part of a summary starts.", { part: summaryPart, ...ofSummary }],
   "response.reasoning_summary_part.done": ["A part of a summary is complete.", { part: summaryPart, ...ofSummary }],
@@ -156,7 +152,7 @@ export const ResponsesEvent = eventKinds({
     "A failure after the stream began: its last event.",
     {
       code: maybe(Schema.String, "For programs: the kind of error."),
-      message: described(Schema.String, "For people: what went wrong.", "the cloud ended its reply early"),
+      message: string("For people: what went wrong.", "the cloud ended its reply early"),
       param: maybe(Schema.String, "The parameter that is to blame, where there is one."),
       ...order
     }

@@ -1,19 +1,30 @@
 /** What the gateway knows of its endpoints beside the contract: an annotation on each, read where it is needed. */
 import { Context } from "effect"
+import { OpenApi } from "effect/http-api"
 import { byPurpose, isPurpose, type Purpose, type SurfaceName } from "../catalog/names.ts"
 
-export interface EndpointFacts {
+interface Facts {
   /** The name in records and metrics; undefined for what is not recorded. */
   readonly surface: SurfaceName | undefined
-  /** Whether it answers in a stream when asked to. */
-  readonly streamed: boolean
-  /** The name under which an operator can have its tools screened (`GATEWAY_SCREEN_SURFACES`). */
-  readonly screened: "chat" | "messages" | "responses" | undefined
+}
+class EndpointFacts extends Context.Service<EndpointFacts, Facts>()("gateway/contract/EndpointFacts") {}
+
+const aboutStreams =
+  "With `stream: true` the reply is a stream of server-sent events. It is complete only with its last event; an error event ends it too."
+
+/** Annotates an endpoint: what records call it, and what the document says of it. `stream` is a sample of its stream. */
+export const operation = (
+  surface: Facts["surface"],
+  identifier: string,
+  summary: string,
+  about: string,
+  stream?: string
+) => {
+  const description = stream === undefined ? about : `${about}\n\n${aboutStreams}\n\n\`\`\`\n${stream}\n\`\`\``
+  return Context.add(OpenApi.annotations({ identifier, summary, description }), EndpointFacts, { surface })
 }
 
-export class Facts extends Context.Service<Facts, EndpointFacts>()("gateway/contract/Facts") {}
-
-export interface Endpoint extends EndpointFacts {
+export interface Endpoint extends Facts {
   /** What its model IDs are resolved for; undefined where it takes none. */
   readonly purpose: Purpose | undefined
   readonly method: string
@@ -31,10 +42,10 @@ export const endpointsOf = (api: { readonly groups: object }): ReadonlyMap<strin
   new Map(
     Object.values(api.groups)
       .flatMap(({ endpoints }: Group) => Object.values(endpoints))
-      .map(({ annotations, method, path }) => ({ annotations, method, path: path.replace(/:(\w+)/, "{$1}") }))
-      .map(({ annotations, method, path }) => {
-        const facts = Context.getUnsafe(annotations, Facts)
-        return [path, { method, path, ...facts, purpose: isPurpose(facts.surface) ? facts.surface : undefined }]
+      .map(({ annotations, method, path: template }) => {
+        const { surface } = Context.getUnsafe(annotations, EndpointFacts)
+        const path = template.replace(/:(\w+)/, "{$1}")
+        return [path, { method, path, surface, purpose: isPurpose(surface) ? surface : undefined }]
       })
   )
 

@@ -71,6 +71,18 @@ export const Integer = Schema.declare(
 export const described = <S extends Schema.Top>(schema: S, description: string, example?: S["Type"]) =>
   schema.annotate({ description, ...(example === undefined ? {} : { examples: [example] }) })
 
+/** Required fields of the plain types. */
+export const string = (description: string, example?: string) => described(Schema.String, description, example)
+export const int = (description: string, example?: number) => described(Schema.Int, description, example)
+export const boolean = (description: string, example?: boolean) => described(Schema.Boolean, description, example)
+
+/** What a schema says about itself that stands in the document under a name. */
+export const named = <const A>(identifier: string, description: string, ...examples: ReadonlyArray<A>) => ({
+  identifier,
+  description,
+  ...(examples.length === 0 ? {} : { examples })
+})
+
 /** What an optional field says beside its description. */
 export interface Notes<A> {
   /** What holds where the field is absent. */
@@ -169,10 +181,6 @@ export const maxTextBytes = 2_097_152
 /** A UTF-16 unit needs at most three bytes, so only long strings are encoded to be counted. */
 export const fitsText = (text: string): boolean =>
   text.length * 3 <= maxTextBytes || new TextEncoder().encode(text).length <= maxTextBytes
-
-/** What a streaming endpoint's description shows of its stream. */
-export const streaming = (description: string, sample: string): string =>
-  `${description}\n\nWith \`stream: true\` the reply is a stream of server-sent events. It is complete only with its last event; an error event ends it too.\n\n\`\`\`\n${sample}\n\`\`\``
 
 /** JSON Schema counts characters and not bytes, so the document says it in words. */
 export const sized = Schema.makeFilter((text: string) => (fitsText(text) ? undefined : "at most 2 MiB of UTF-8 text"), {
