@@ -103,7 +103,10 @@ export const blockedError = ({ categories, guard }: GuardAction) =>
   })
 
 /** Asks guards in order, each about what those before it left. Fails where one that must answer does not. */
-export const askGuards = Effect.fnUntraced(function* (guards: ReadonlyArray<Guard>, asking: Asking) {
+export const askGuards = Effect.fnUntraced(function* (
+  guards: ReadonlyArray<Guard>,
+  asking: Asking
+): Effect.fn.Return<Judged, GatewayError> {
   const actions: Array<GuardAction> = []
   let texts = asking.texts
   const currentTexts = (): ReadonlyArray<string> => texts.map(({ text }) => text)
@@ -120,11 +123,11 @@ export const askGuards = Effect.fnUntraced(function* (guards: ReadonlyArray<Guar
     const isFlag = action === "flag" || verdict.category === unavailable
     if (!isFlag && (action === "block" || verdict.blocked || verdict.texts === undefined)) {
       const blocked: GuardAction = { ...found, action: "block" }
-      return { texts: currentTexts(), actions: [...actions, blocked], blocked } satisfies Judged
+      return { texts: currentTexts(), actions: [...actions, blocked], blocked }
     }
     actions.push({ ...found, action: isFlag ? "flag" : "redact" })
     const { texts: others } = verdict
     if (!isFlag && others !== undefined) texts = texts.map((text, at) => ({ ...text, text: others[at] ?? "" }))
   }
-  return { texts: currentTexts(), actions } satisfies Judged as Judged
+  return { texts: currentTexts(), actions }
 })

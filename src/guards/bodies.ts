@@ -1,6 +1,6 @@
 /** What guards read of whole requests and replies, and what becomes of those that they block or say something of. */
 import type { GuardAction } from "../contract/Governance.ts"
-import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import { arrayOf, compact, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { jsonText } from "../wire/print.ts"
 import type { GuardedSurface } from "./places.ts"
 
@@ -16,10 +16,7 @@ export const toolsOf = (body: JsonObject): ReadonlyArray<JsonObject> =>
     .map(({ description, function: inner, input_schema, name, parameters, type }) => {
       if (isObject(inner)) return { type: "function", function: inner }
       const schema = input_schema ?? parameters
-      return fn(name ?? type, {
-        ...(typeof description === "string" ? { description } : {}),
-        ...(schema === undefined ? {} : { parameters: schema })
-      })
+      return fn(name ?? type, compact({ description: textOf(description), parameters: schema }))
     })
 
 const printed = (value: Json | undefined): string => (typeof value === "string" ? value : jsonText(value ?? {}))
@@ -30,14 +27,9 @@ const callsIn = (items: ReadonlyArray<Json>): ReadonlyArray<JsonObject> =>
     .filter(isObject)
     .flatMap(({ action, arguments: args, call_id, id, input, name, operation, tool_calls, type }) => {
       if (Array.isArray(tool_calls)) return tool_calls.filter(isObject)
-      return /_use$|_call$/.test(textOf(type) ?? "")
-        ? [
-            {
-              id: textOf(call_id) ?? textOf(id) ?? "",
-              ...fn(name ?? type, { arguments: printed(args ?? input ?? action ?? operation) })
-            }
-          ]
-        : []
+      if (!/_use$|_call$/.test(textOf(type) ?? "")) return []
+      const callArguments = printed(args ?? input ?? action ?? operation)
+      return [{ id: textOf(call_id) ?? textOf(id) ?? "", ...fn(name ?? type, { arguments: callArguments }) }]
     })
 
 /** The calls of a whole reply in the format of chat completions. */

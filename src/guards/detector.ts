@@ -9,7 +9,7 @@ import { CurrentCall, makeClient, postJson } from "../cloud/client.ts"
 import { type ClientCertificate, connect } from "../cloud/connections.ts"
 import { recordGuard } from "../telemetry/metrics.ts"
 import { endSpan, makeOpenSpan, startTimer } from "../telemetry/spans.ts"
-import { arrayOf, type JsonObject, readObject, textOf } from "../wire/json.ts"
+import { arrayOf, compact, type JsonObject, readObject, textOf } from "../wire/json.ts"
 import { print } from "../wire/print.ts"
 import { type Asking, type Guard, GuardFailure, type Verdict } from "./Guard.ts"
 import { type GuardRead, type GuardSettings, levelsOf } from "./GuardsFile.ts"
@@ -25,30 +25,25 @@ const categoryOf = (reason: string | undefined): string =>
   reason !== undefined && /^[A-Za-z0-9_-]{1,64}$/.test(reason) ? reason : "policy"
 
 /** What is sent. Media are counted, and keys are no part of it. */
-const bodyOf = ({ params }: GuardSettings, { about, input, texts, toolCalls, tools }: Asking): JsonObject => ({
-  texts: texts.map(({ text }) => text),
-  ...(tools === undefined || tools.length === 0 ? {} : { tools }),
-  ...(toolCalls === undefined || toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
-  request_data: {
-    ...(about.caller === undefined ? {} : { user_api_key_alias: about.caller.name }),
-    ...(about.caller?.team === undefined
-      ? {}
-      : { user_api_key_team_id: about.caller.team.name, user_api_key_team_alias: about.caller.team.name })
-  },
-  input_type: input,
-  litellm_call_id: about.id,
-  ...(about.span === undefined ? {} : { litellm_trace_id: about.span.traceId }),
-  additional_provider_specific_params: {
-    ...params,
-    gateway: {
-      surface: about.surface,
-      level: about.level,
-      places: texts.map(({ place }) => place),
-      images: about.images,
-      files: about.files
-    }
-  }
-})
+const bodyOf = ({ params }: GuardSettings, { about, input, texts, toolCalls = [], tools = [] }: Asking): JsonObject => {
+  const { caller, files, id, images, level, span, surface } = about
+  const team = caller?.team?.name
+  const gateway = { surface, level, places: texts.map(({ place }) => place), images, files }
+  return compact({
+    texts: texts.map(({ text }) => text),
+    tools: tools.length === 0 ? undefined : tools,
+    tool_calls: toolCalls.length === 0 ? undefined : toolCalls,
+    request_data: compact({
+      user_api_key_alias: caller?.name,
+      user_api_key_team_id: team,
+      user_api_key_team_alias: team
+    }),
+    input_type: input,
+    litellm_call_id: id,
+    litellm_trace_id: span?.traceId,
+    additional_provider_specific_params: { ...params, gateway }
+  })
+}
 
 const verdictOf = (
   reply: JsonObject | undefined,
@@ -61,13 +56,11 @@ const verdictOf = (
     case "BLOCKED":
       return Effect.succeed({ category, blocked: true })
     case "GUARDRAIL_INTERVENED": {
-      const others = arrayOf(reply.texts).filter((text) => typeof text === "string")
-      const fits =
-        Array.isArray(reply.texts) &&
-        reply.texts.length === texts.length &&
-        others.length === texts.length &&
-        texts.every((text, at) => mayStandFor(text, others[at] ?? ""))
-      return fits ? Effect.succeed({ category, blocked: false, texts: others }) : Effect.fail(failed("texts"))
+      const given = arrayOf(reply.texts)
+      const others = given.filter((text) => typeof text === "string")
+      return given.length === texts.length && texts.every((text, at) => mayStandFor(text, others[at]))
+        ? Effect.succeed({ category, blocked: false, texts: others })
+        : Effect.fail(failed("texts"))
     }
     default:
       return Effect.fail(failed("reply"))

@@ -113,22 +113,16 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
     for (const entry of entries) {
       const { delta, repeats: repeated, whole } = entry.part
       if (delta !== undefined) {
-        const known = keyed.get(delta.key)
-        if (known !== undefined) known.text += delta.text
-        else {
-          const before = judgedTails.get(delta.key) ?? ""
-          keyed.set(delta.key, add({ place: delta.place, text: delta.text, after: "", before }))
-        }
+        const { key, place, text } = delta
+        const known = keyed.get(key)
+        if (known !== undefined) known.text += text
+        else keyed.set(key, add({ place, text, after: "", before: judgedTails.get(key) ?? "" }))
       }
       if (repeated !== undefined) texts.complete(repeated)
-      if (whole !== undefined) {
-        slotsOf.set(
-          entry,
-          whole.texts.map(({ place, text }) =>
-            texts.isKnown(text) ? undefined : add({ place, text, after: text, before: "" })
-          )
-        )
-      }
+      const own = whole?.texts.map(({ place, text }) =>
+        texts.isKnown(text) ? undefined : add({ place, text, after: text, before: "" })
+      )
+      if (own !== undefined) slotsOf.set(entry, own)
     }
     const asked = slots.filter(({ text }) => text !== "")
     if (asked.length > 0) {

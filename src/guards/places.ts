@@ -135,8 +135,9 @@ export const textsOf = (fields: Fields, body: JsonObject): ReadonlyArray<PlacedT
 }
 
 /** Whether a text may stand for another: arguments that were JSON stay JSON. */
-export const mayStandFor = ({ place, text }: PlacedText, other: string): boolean =>
-  text === other || place !== "arguments" || readObject(text) === undefined || readObject(other) !== undefined
+export const mayStandFor = ({ place, text }: PlacedText, other: string | undefined): boolean =>
+  other !== undefined &&
+  (text === other || place !== "arguments" || readObject(text) === undefined || readObject(other) !== undefined)
 
 /** The body with these texts in the places of its own, as `textsOf` orders them; undefined where their number is another. */
 export const withTexts = (fields: Fields, body: JsonObject, texts: ReadonlyArray<string>): JsonObject | undefined => {

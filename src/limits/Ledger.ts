@@ -81,5 +81,7 @@ export class Ledger extends Context.Service<
     readonly spent: (names: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<number>, LedgerError>
     /** Charges what is demanded now, for good. */
     readonly take: (demands: ReadonlyArray<Demand>) => Effect.Effect<Held, LedgerError>
+    /** Of each use for which the store counts as lost, what says that it is back (storeHealth). */
+    readonly alarms: Set<Effect.Effect<void>>
   }
 >()("gateway/limits/Ledger") {}

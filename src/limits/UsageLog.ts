@@ -158,9 +158,8 @@ const writeStdout = (bytes: Uint8Array): Effect.Effect<void, { readonly message:
 const stdoutSink: Sink = (text) => {
   const pieces: Array<string> = []
   for (const line of text.split(/(?<=\n)/)) {
-    const last = pieces.at(-1)
-    if (last !== undefined && Buffer.byteLength(last) + Buffer.byteLength(line) <= 4096)
-      pieces.push(pieces.pop() + line)
+    const longer = (pieces.at(-1) ?? "") + line
+    if (pieces.length > 0 && Buffer.byteLength(longer) <= 4096) pieces.splice(-1, 1, longer)
     else pieces.push(line)
   }
   return Effect.forEach(pieces, (piece) => writeStdout(new TextEncoder().encode(piece)), { discard: true })
@@ -173,8 +172,7 @@ const pause = Effect.callback<void>((resume) => {
 })
 
 /** What stands in the queue where the chain is to be signed. */
-const seals = { next: "seal", last: "last seal" } as const
-type Seal = (typeof seals)[keyof typeof seals]
+type Seal = "seal" | "last seal"
 
 /** A usage log on any sink; for tests, and for what `layer` does not know. */
 export const makeUsageLog = Effect.fnUntraced(function* (
@@ -194,9 +192,9 @@ export const makeUsageLog = Effect.fnUntraced(function* (
     if (options.signer !== undefined) Queue.offerUnsafe(queue, when)
   }
   const line = (item: UsageRecord | AuditEvent | Seal): string =>
-    typeof item === "string" ? chain.seal(item === seals.last) : chain.link(item)
+    typeof item === "string" ? chain.seal(item === "last seal") : chain.link(item)
   // What stood in the file before.
-  seal(seals.next)
+  seal("seal")
   let trouble = false
   let anchored = 0
   let spilled = 0
@@ -264,13 +262,13 @@ export const makeUsageLog = Effect.fnUntraced(function* (
   yield* measure.pipe(Effect.repeat(Schedule.spaced("1 second")), Effect.forkScoped)
   const sealAndAnchor = Effect.suspend(() => {
     if (!chain.isUnsigned()) return Effect.void
-    seal(seals.next)
+    seal("seal")
     return anchorHead
   })
   yield* sealAndAnchor.pipe(Effect.delay(anchor), Effect.forever, Effect.forkScoped)
   yield* Effect.addFinalizer(() =>
     Effect.gen(function* () {
-      seal(seals.last)
+      seal("last seal")
       yield* Queue.end(queue)
       yield* Effect.timeoutOption(Fiber.await(writer), flush)
       yield* Fiber.interrupt(writer)

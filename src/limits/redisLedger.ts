@@ -133,6 +133,7 @@ export const makeRedisLedger = Effect.fnUntraced(function* ({
   })
 
   const ledger = Ledger.of({
+    alarms: new Set(),
     hold: (request) => recovering(hold(request)),
     settle: (id, charges) => recovering(settle(id, charges)),
     raise: (spent) =>

@@ -145,6 +145,7 @@ const make = (database: DatabaseSync) => {
   }
 
   return Ledger.of({
+    alarms: new Set(),
     hold: ({ demands, id, lease }) =>
       atomic((now) => {
         const held = look(demands, now)

@@ -57,18 +57,19 @@ export const storeLayer = ({
 
 const here = "set GATEWAY_REDIS_URL in this shell, too"
 
-/** Why a command cannot know where the gateway counts. */
-const doubt = ({ redisUrl, stateDir }: StoreSettings): string | undefined => {
-  if (Option.isSome(redisUrl)) return undefined
-  if (existsSync(markerOf(stateDir))) return `the gateway that uses ${stateDir} counts in Redis; ${here}.`
-  return existsSync(quotaFile(stateDir))
-    ? undefined
-    : `there is no ${quotaFile(stateDir)}. If the gateway counts in Redis, ${here}; if it has another GATEWAY_STATE_DIR, set that.`
-}
-const certain = (settings: StoreSettings) =>
+/** Whether the gateway that uses this directory counts in Redis. */
+const isElsewhere = (stateDir: string): boolean => existsSync(markerOf(stateDir))
+
+/** Fails where a command cannot know where the gateway counts. */
+const certain = ({ redisUrl, stateDir }: StoreSettings) =>
   Effect.suspend(() => {
-    const message = doubt(settings)
-    return message === undefined ? Effect.void : Effect.fail(new LedgerError({ message }))
+    const unsure = (message: string) => Effect.fail(new LedgerError({ message }))
+    if (Option.isSome(redisUrl)) return Effect.void
+    if (isElsewhere(stateDir)) return unsure(`the gateway that uses ${stateDir} counts in Redis; ${here}.`)
+    if (existsSync(quotaFile(stateDir))) return Effect.void
+    return unsure(
+      `there is no ${quotaFile(stateDir)}. If the gateway counts in Redis, ${here}; if it has another GATEWAY_STATE_DIR, set that.`
+    )
   })
 
 /** What was spent, for a command beside the gateway: it makes no file, and fails where there may be counts that it does not see. */
@@ -102,16 +103,16 @@ export const raiseIn =
       )
     )
 
-/** Tells the replicas of a gateway whether a key is refused; undefined where no Redis is known of that they share. */
-export const tellReplicas = ({ redisUrl }: StoreSettings, ids: ReadonlyArray<string>, refused: boolean) =>
-  Option.getOrUndefined(
-    Option.map(redisUrl, (url) =>
+/**
+ * Tells the replicas of a gateway whether keys are refused. Answers `notified`; `unknown` where they share a Redis that this shell does
+ * not know, and `none` where they share none.
+ */
+export const tellReplicas = ({ redisUrl, stateDir }: StoreSettings, ids: ReadonlyArray<string>, refused: boolean) =>
+  Option.match(redisUrl, {
+    onNone: () => Effect.sync(() => (isElsewhere(stateDir) ? "unknown" : "none")),
+    onSome: (url) =>
       Effect.flatMap(RefusedKeys, ({ add, remove }) => (refused ? add(ids) : remove(ids))).pipe(
+        Effect.as("notified" as const),
         Effect.provide(redisLayer(url))
       )
-    )
-  )
-
-/** Whether the gateway counts in a Redis that this shell does not know. */
-export const isElsewhere = ({ redisUrl, stateDir }: StoreSettings): boolean =>
-  Option.isNone(redisUrl) && existsSync(markerOf(stateDir))
+  })

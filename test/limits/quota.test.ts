@@ -146,6 +146,7 @@ describe("Quota", () => {
       let failures = 3
       const settled: Array<number> = []
       const ledger = Ledger.of({
+        alarms: new Set(),
         hold: () => Effect.succeed({ granted: true, shares: [] }),
         settle: (_, charges) =>
           Effect.suspend(() => {

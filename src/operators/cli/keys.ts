@@ -3,7 +3,7 @@ import { Effect, Option, Record } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { loadCatalog } from "../../catalog/CatalogStore.ts"
 import { limitKinds } from "../../limits/limits.ts"
-import { isElsewhere, spentIn, tellReplicas } from "../../limits/store.ts"
+import { spentIn, tellReplicas } from "../../limits/store.ts"
 import type { GatewaySettings } from "../../Settings.ts"
 import { readNotice } from "../../settings/notice.ts"
 import { createKey, disableKey, enableKey, revokeKey, rotateKey, setKey } from "../keys/keysCommand.ts"
@@ -39,22 +39,23 @@ interface Changed {
   readonly ids: ReadonlyArray<string>
 }
 
+const replicaNotes = {
+  notified: "Replicas that share the Redis were notified.\n",
+  unknown: "Replicas that share a Redis learn of it with the key file: set GATEWAY_REDIS_URL in this shell, too.\n",
+  none: ""
+}
+
 /** Replicas learn it from their Redis within two seconds, whenever they see the key file. */
 const notifying = <E, R>(gateway: GatewaySettings, refused: boolean, changed: Effect.Effect<Changed, E, R>) =>
-  Effect.flatMap(changed, ({ ids, text }) => {
-    if (ids.length === 0) return Effect.succeed(text)
-    const notified = tellReplicas(gateway, ids, refused)
-    if (notified === undefined) {
-      const unknown =
-        "Replicas that share a Redis learn of it with the key file: set GATEWAY_REDIS_URL in this shell, too.\n"
-      return Effect.succeed(isElsewhere(gateway) ? text + unknown : text)
-    }
-    return Effect.match(notified, {
-      onFailure: ({ message }) =>
-        `${text}Replicas were not notified: ${message}. They follow when they read the key file.\n`,
-      onSuccess: () => `${text}Replicas that share the Redis were notified.\n`
-    })
-  })
+  Effect.flatMap(changed, ({ ids, text }) =>
+    ids.length === 0
+      ? Effect.succeed(text)
+      : Effect.match(tellReplicas(gateway, ids, refused), {
+          onFailure: ({ message }) =>
+            `${text}Replicas were not notified: ${message}. They follow when they read the key file.\n`,
+          onSuccess: (answer) => text + replicaNotes[answer]
+        })
+  )
 
 /** A command that refuses one key or caller, or takes it again. */
 const refusal = <E, R>(
