@@ -8,7 +8,7 @@ import { Effect, Layer, Option, Redacted, type Scope } from "effect"
 import { readRegularText } from "../regularFile.ts"
 import { Clouds } from "../Settings.ts"
 import type { AzureSettings } from "../settings/clouds.ts"
-import { sse } from "../stream/sse.ts"
+import { sse } from "../stream/framing.ts"
 import {
   bearer,
   type Credential,

@@ -11,7 +11,7 @@ import { Context, Effect, Option, Scope } from "effect"
 import { Headers, HttpBody, HttpClient, HttpClientError, HttpClientRequest, UrlParams } from "effect/http"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import { ceilingError } from "../stream/deadlines.ts"
-import { singleUse } from "../stream/singleUse.ts"
+import { singleUse } from "../stream/reply.ts"
 import { abandoned, type Head, Response, type WholeContext } from "./Response.ts"
 
 /** What a call may use, and what is called while it runs. */

@@ -13,7 +13,7 @@ import {
   retryDelayOf,
   type UpstreamFault
 } from "../catalog/UpstreamFault.ts"
-import type { FramingFailure } from "../wire/Event.ts"
+import type { FramingFailure } from "../stream/framing.ts"
 import { type JsonObject, objectOf, readObject, textOf } from "../wire/json.ts"
 import { brokenOff } from "./transport.ts"
 

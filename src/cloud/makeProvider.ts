@@ -2,7 +2,7 @@
 import { isUtf8 } from "node:buffer"
 import { Effect, Exit, Scope, Stream } from "effect"
 import { type GatewayError, noRoom } from "../catalog/GatewayError.ts"
-import { decode } from "../stream/decode.ts"
+import { decode } from "../stream/reply.ts"
 import type { ResponseNames } from "../telemetry/spans.ts"
 import { isObject, type JsonObject, objectOf, readObject, textOf } from "../wire/json.ts"
 import { type Numbers, parseReply } from "../wire/parse.ts"

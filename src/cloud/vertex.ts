@@ -4,7 +4,7 @@
 import { Effect, Layer, Option, Redacted, type Scope } from "effect"
 import { Clouds } from "../Settings.ts"
 import type { VertexSettings } from "../settings/clouds.ts"
-import { sse } from "../stream/sse.ts"
+import { sse } from "../stream/framing.ts"
 import { arrayOf } from "../wire/json.ts"
 import {
   type AuthHeaders,

@@ -1,4 +1,4 @@
-/** A streamed reply on its way from the cloud's events to the caller's bytes: the pipe, and its stages in their order. */
+/** A streamed reply on its way from the cloud's bytes to the caller's bytes: the pipe, and its stages in their order. */
 import { Cause, Effect, Exit, identity, Pull, Stream } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import { cut, type UpstreamFault } from "../catalog/UpstreamFault.ts"
@@ -7,7 +7,7 @@ import { type Event, printEvents } from "../wire/sse.ts"
 import { inSlices } from "../wire/turns.ts"
 import { type DeadlineOptions, withDeadlines } from "./deadlines.ts"
 import { Enough, type Frame, type Item, type Protocol } from "./Frame.ts"
-import { failed, type Step, stage } from "./stage.ts"
+import type { Decoded, Decoder, FramingFailure } from "./framing.ts"
 
 interface TranslateOptions {
   readonly protocol: Protocol
@@ -44,6 +44,111 @@ export const reply = (
     encode(options.onWaiting)
   )
 
+// One stage: an array in, an array out, and the end where the stage decides it.
+
+type Filled<A> = readonly [A, ...Array<A>]
+
+/** What one step comes to: what it emits, and how the stream ends after it, if it does. */
+export interface Step<B, E> {
+  readonly emit: ReadonlyArray<B>
+  readonly end?: Exit.Exit<void, E> | undefined
+}
+
+/** The steps of one stream: pure but for their own state. */
+export interface Stage<A, B, E, E2 = E> {
+  readonly onArray: (items: ReadonlyArray<A>) => Step<B, E>
+  /** The stream before this stage has ended. */
+  readonly onDone: () => Step<B, E>
+  /** The stream before this stage has failed. */
+  readonly onFailure: (cause: Cause.Cause<E2>) => Step<B, E>
+}
+
+/** Emits nothing more, and fails as the stream before did. */
+export const failed = <E>(cause: Cause.Cause<E>): Step<never, E> => ({ emit: [], end: Exit.failCause(cause) })
+
+const isFilled = <B>(items: ReadonlyArray<B>): items is Filled<B> => items.length > 0
+
+/**
+ * An operator on arrays. Unlike `Stream.mapAccumArray`, a step may end or fail the stream and keep what it emits before that, and the
+ * end of the stream before differs from its failure. What a stage does by steps of its own, an operator more would do at the price of
+ * an effect an array.
+ */
+export const stage =
+  <A, B, E, E2 = E>(make: () => Stage<A, B, E, E2>) =>
+  (self: Stream.Stream<A, E2>): Stream.Stream<B, E> =>
+    Stream.transformPull(self, (upstream) =>
+      Effect.sync(() => {
+        const { onArray, onDone, onFailure } = make()
+        let end: Pull.Pull<never, E> | undefined
+        const pass = ({ emit, end: exit }: Step<B, E>) => {
+          if (exit !== undefined) end = Exit.isSuccess(exit) ? Cause.done() : Effect.failCause(exit.cause)
+          return isFilled(emit) ? Effect.succeed(emit) : end
+        }
+        const last = (step: Step<B, E>) => {
+          end = Cause.done()
+          return pass(step) ?? end
+        }
+        const step: Pull.Pull<Filled<B>, E> = Pull.matchEffect(upstream, {
+          onSuccess: (items) => pass(onArray(items)) ?? step,
+          onFailure: (cause) => last(onFailure(cause)),
+          onDone: () => last(onDone())
+        })
+        return Effect.suspend(() => end ?? step)
+      })
+    )
+
+// The stages, in their order.
+
+export interface DecodeOptions<E, E2> {
+  readonly decoder: Decoder
+  /** Called when bytes have come, and with the first event. */
+  readonly arrived: () => void
+  readonly first: (event: Event) => void
+  /** Takes memory for bytes of an event that is not complete; less than 0 gives it back. Answers why there is none. */
+  readonly hold: (bytes: number) => E | undefined
+  readonly framingError: (failure: FramingFailure) => E
+  /** What a failure of the connection is. */
+  readonly clientError: (failure: E2) => E
+}
+
+/** The bytes of a streamed reply become events, all those of a network chunk in one array. Events before a failure are kept. */
+export const decode = <E, E2>(options: DecodeOptions<E, E2>) =>
+  stage<Uint8Array, Event, E, E2>(() => {
+    const { arrived, clientError, decoder, first, framingError, hold } = options
+    let begun = false
+    let pending = 0
+    const step = ({ events, failure }: Decoded) => ({
+      emit: events,
+      end: failure === undefined ? undefined : Exit.fail(framingError(failure))
+    })
+    return {
+      onArray: (chunks) => {
+        arrived()
+        const events: Array<Event> = []
+        let bytes = 0
+        let failure: FramingFailure | undefined
+        for (const chunk of chunks) {
+          bytes += chunk.length
+          const decoded = decoder.feed(chunk)
+          for (const event of decoded.events) events.push(event)
+          failure = decoded.failure
+          if (failure !== undefined) break
+        }
+        if (!begun && events[0] !== undefined) {
+          begun = true
+          first(events[0])
+        }
+        if (failure !== undefined) return step({ events, failure })
+        const before = pending
+        pending = events.length > 0 ? 0 : pending + bytes
+        const refused = pending === before ? undefined : hold(pending - before)
+        return { emit: events, end: refused === undefined ? undefined : Exit.fail(refused) }
+      },
+      onDone: () => step(decoder.end()),
+      onFailure: (cause) => failed(Cause.map(cause, clientError))
+    }
+  })
+
 /** Events become the surface's frames, and their tool calls are collected. Ends with the surface's own terminal frame, or fails. */
 const translate = (options: TranslateOptions) =>
   stage<Event, Frame, GatewayError | Enough>(() => {
@@ -76,8 +181,6 @@ const translate = (options: TranslateOptions) =>
       onFailure: failed
     }
   })
-
-type Filled<A> = readonly [A, ...Array<A>]
 
 /** What the calls so far come to; undefined when none is flagged. */
 export const governanceSoFar = (calls: Accumulator): Governance | undefined => governanceOf(calls.flags())
@@ -148,3 +251,17 @@ export const encode =
         })
       })
     )
+
+/**
+ * Answers a value once, and holds it no longer. A stream runs for minutes, and what it was made from, such as the request's body, lives as
+ * long as the closures that the stream is made of.
+ */
+export const singleUse = <A>(value: A): (() => A) => {
+  let held: { readonly value: A } | undefined = { value }
+  return () => {
+    if (held === undefined) throw new Error("used twice")
+    const used = held.value
+    held = undefined
+    return used
+  }
+}

@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Headers } from "effect/http"
 import { cut, invalidBody, refused, unfinished, unreadable } from "../../src/catalog/UpstreamFault.ts"
 import { faultError, framingError, makeScrub, statusFault } from "../../src/cloud/fault.ts"
-import { FramingError, UpstreamException } from "../../src/wire/Event.ts"
+import { FramingError, UpstreamException } from "../../src/stream/framing.ts"
 
 const scrub = makeScrub([
   ["secret-project", "the project"],
@@ -123,7 +123,7 @@ describe("a status", () => {
 
 describe("a stream that breaks", () => {
   it("is cut, unreadable, or refused in a frame", () => {
-    const framing = (kind: FramingError["kind"]) => framingError(new FramingError({ kind, message: "bytes" }), scrub)
+    const framing = (kind: FramingError["kind"]) => framingError(new FramingError({ kind }), scrub)
     assert.strictEqual(framing("truncated").code, "cut")
     assert.strictEqual(framing("bad-frame").code, "bad-frame")
     const exception = new UpstreamException({ type: "ThrottlingException", message: "arn:aws:x", status: undefined })

@@ -1,8 +1,7 @@
 /** Properties of the messages stream: where bytes are cut changes nothing, and nothing broken looks whole. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { awsFrames } from "../../src/stream/awsFrames.ts"
-import { sse } from "../../src/stream/sse.ts"
+import { awsFrames, sse } from "../../src/stream/framing.ts"
 import { messagesProtocol } from "../../src/surfaces/messagesStream.ts"
 import {
   bedrockFrame,

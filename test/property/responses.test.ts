@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { governanceOfCalls } from "../../src/governance/accumulate.ts"
-import { sse } from "../../src/stream/sse.ts"
+import { sse } from "../../src/stream/framing.ts"
 import { rewriteResponse } from "../../src/surfaces/responsesReply.ts"
 import { responsesProtocol } from "../../src/surfaces/responsesStream.ts"
 import { runNow } from "../../src/wire/slices.ts"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { awsFrames } from "../../src/stream/awsFrames.ts"
+import { awsFrames } from "../../src/stream/framing.ts"
 import { maxEventBytes } from "../../src/wire/sse.ts"
 import { chunkFrame, exceptionFrame, frame, payloadFrame } from "./frames.ts"
 import { chunked, cut, run, shape } from "./steps.ts"

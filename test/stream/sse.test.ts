@@ -1,6 +1,6 @@
 import { assert, describe, it, vi } from "@effect/vitest"
 import { Schema } from "effect"
-import { sse } from "../../src/stream/sse.ts"
+import { sse } from "../../src/stream/framing.ts"
 import { maxEventBytes } from "../../src/wire/sse.ts"
 import { chunked, cut, run, shape } from "./steps.ts"
 

@@ -1,5 +1,5 @@
 /** Runs a decoder over bytes cut in different ways. */
-import type { Decoded, Decoder, FramingFailure } from "../../src/wire/Event.ts"
+import type { Decoded, Decoder, FramingFailure } from "../../src/stream/framing.ts"
 import type { Event } from "../../src/wire/sse.ts"
 
 export interface Outcome {
