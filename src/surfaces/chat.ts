@@ -10,7 +10,7 @@ import { ChatRequest } from "../contract/Chat.ts"
 import { type ApiError, apiErrorBody } from "../contract/Errors.ts"
 import type { CallPiece, Governance } from "../governance/accumulate.ts"
 import type { Frame, Progress, Protocol } from "../stream/Frame.ts"
-import { Adjusted, isIdleField, leftOut } from "../vendors/adjustments.ts"
+import { Adjusted, reportLeftOut } from "../vendors/adjustments.ts"
 import { chunkWriter, type Heading, makeUsage, readAnswer, renderCompletion } from "../vendors/answer.ts"
 import type { Dialect, Ending, Piece, Pieces, ReplyReader } from "../vendors/Dialect.ts"
 import { dialectOf } from "../vendors/dialects.ts"
@@ -221,9 +221,7 @@ const replied = (request: ChatRequest): ChatRequest => ({ ...request, messages: 
 /** The body as the deployment takes it; what it does not take is named, too, unless it asked for nothing. */
 const stripped = (body: JsonObject, { refused, strip: fields }: Route, adjusted: Adjusted): JsonObject => {
   const refusedPaths = new Set([...(refused ?? [])].map(plainPath))
-  return strip(body, fields, (path, value) => {
-    if (refusedPaths.has(path) || !isIdleField(path, value)) adjusted.add(leftOut(path, value))
-  })
+  return strip(body, fields, (path, value) => reportLeftOut(path, value, refusedPaths.has(path), adjusted))
 }
 
 export const chat: Surface<ChatRequest, PreparedChat, ApiError> = {

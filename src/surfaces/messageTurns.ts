@@ -1,5 +1,5 @@
 /** The turns of a messages body, as deployments take them. */
-import { type Adjusted, removed } from "../vendors/adjustments.ts"
+import type { Adjusted } from "../vendors/adjustments.ts"
 import { isThinking } from "../vendors/claude/order.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 
@@ -99,7 +99,7 @@ const joined = (run: ReadonlyArray<JsonObject>, adjusted: Adjusted): JsonObject 
     for (const name of Object.keys(message)) {
       if (!Object.hasOwn(fields, name)) fields[name] = message[name]
       else if (name !== "role" && name !== "content") {
-        adjusted.add(removed(`messages.${name}`))
+        adjusted.removed(`messages.${name}`)
       }
     }
   }
@@ -144,7 +144,7 @@ export const withoutLastThoughts = (body: JsonObject, adjusted: Adjusted): JsonO
     return [end === blocks.length ? message : { ...message, content: blocks.slice(0, end) }]
   })
   if (kept.length === 0 || (thoughts === 0 && kept.length === messages.length)) return body
-  if (thoughts > 0) adjusted.add(removed("messages.content.thinking"))
+  if (thoughts > 0) adjusted.removed("messages.content.thinking")
   return { ...body, messages: kept }
 }
 
@@ -191,6 +191,10 @@ export const cacheLastBlock = (body: JsonObject, adjusted: Adjusted): JsonObject
   const messages = arrayOf(rest.messages)
   const room = marksIn([...arrayOf(rest.tools), ...arrayOf(rest.system), ...messages]) < maxMarks
   const marked = room ? markLast(messages, mark) : undefined
-  adjusted.add(marked === undefined ? removed("cache_control") : "cache_control:request->block")
-  return marked === undefined ? rest : { ...rest, messages: marked }
+  if (marked === undefined) {
+    adjusted.removed("cache_control")
+    return rest
+  }
+  adjusted.changed("cache_control", "request", "block")
+  return { ...rest, messages: marked }
 }

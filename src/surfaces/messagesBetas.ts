@@ -4,7 +4,7 @@
  */
 import type { Beta } from "../catalog/Catalog.ts"
 import type { Route } from "../catalog/Route.ts"
-import { type Adjusted, changed, removed } from "../vendors/adjustments.ts"
+import type { Adjusted } from "../vendors/adjustments.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { type Strip, sparing } from "../wire/strip.ts"
 
@@ -59,11 +59,11 @@ const withoutTools = (body: JsonObject, betas: ReadonlyArray<Beta>, adjusted: Ad
   const gone: Array<Json> = []
   for (const tool of arrayOf(body.tools)) (toolBeta(tool, betas) === undefined ? kept : gone).push(tool)
   if (gone.length === 0) return body
-  for (const tool of gone) adjusted.add(removed(`tools.${textOf(objectOf(tool).type)}`))
+  for (const tool of gone) adjusted.removed(`tools.${textOf(objectOf(tool).type)}`)
   const { tools: _, tool_choice: choice, ...rest } = body
   const chosen = textOf(objectOf(choice).name)
   const choosable = kept.length > 0 && !gone.some((tool) => chosen !== undefined && objectOf(tool).name === chosen)
-  if (!choosable && isObject(choice)) adjusted.add(removed("tool_choice"))
+  if (!choosable && isObject(choice)) adjusted.removed("tool_choice")
   return {
     ...rest,
     ...(kept.length === 0 ? {} : { tools: kept }),
@@ -81,7 +81,7 @@ const withoutBlocks = (body: JsonObject, betas: ReadonlyArray<Beta>, adjusted: A
       const fields = objectOf(block)
       if (blockBeta(fields, betas) !== undefined) {
         touched = true
-        adjusted.add(removed(`${path}.${fields.type}`))
+        adjusted.removed(`${path}.${fields.type}`)
         continue
       }
       const next = fields.type === "tool_result" ? kept(fields, `${path}.content`) : block
@@ -115,13 +115,13 @@ export const applyBetas = (
   adjusted: Adjusted
 ): MessagesBetas => {
   const { anthropic_beta, ...body } = given
-  if (!isReadable(anthropic_beta)) adjusted.add(removed("anthropic_beta"))
+  if (!isReadable(anthropic_beta)) adjusted.removed("anthropic_beta")
   const sent = new Set<string>()
   for (const beta of betasGiven(anthropic_beta, header)) {
     const known = table.find(({ aliases }) => aliases?.includes(beta))
     const own = allowed.find((one) => (known === undefined ? one === beta : isOf(known, one)))
     if (own !== undefined) sent.add(own)
-    else adjusted.add(removed(`anthropic-beta.${beta}`))
+    else adjusted.removed(`anthropic-beta.${beta}`)
   }
   const isSent = (beta: Beta) => [...sent].some((one) => isOf(beta, one))
   // Tools and blocks exist only with their beta: without them the request would be another one.
@@ -130,7 +130,7 @@ export const applyBetas = (
     const own = allowed.find((one) => isOf(beta, one))
     if (own === undefined) return true
     sent.add(own)
-    adjusted.add(changed("anthropic-beta", undefined, own))
+    adjusted.changed("anthropic-beta", undefined, own)
     return false
   })
   const spared = table.filter(isSent).flatMap(({ fields = [] }) => fields)

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import { GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { Body } from "../cloud/Provider.ts"
-import { Adjusted, removed } from "../vendors/adjustments.ts"
+import { Adjusted } from "../vendors/adjustments.ts"
 import { withOpaqueUser } from "../vendors/claude/request.ts"
 import { systemTurns } from "../vendors/refusals.ts"
 import { adjustThinking, withoutSampling } from "../vendors/thinking.ts"
@@ -76,7 +76,7 @@ const uncounted = new Set(
 const countedOf = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   for (const name of Object.keys(body)) {
     if (counted.includes(name) || uncounted.has(name) || saysNothing(body[name] ?? null)) continue
-    adjusted.add(removed(name))
+    adjusted.removed(name)
   }
   return Object.fromEntries(Object.entries(body).filter(([key]) => counted.includes(key)))
 }
@@ -103,7 +103,7 @@ const reportLost = (before: JsonObject, after: JsonObject, adjusted: Adjusted): 
     if (message.role !== "system" || kept.has(message)) continue
     for (const name of Object.keys(message)) {
       if (name === "role" || name === "content" || saysNothing(message[name] ?? null)) continue
-      adjusted.add(removed(`messages.${name}`))
+      adjusted.removed(`messages.${name}`)
     }
   }
 }
@@ -125,7 +125,7 @@ export const prepareMessages = (
   const { betas, body: plain, strip: stripped } = applyBetas(given, route, allowed, options.betaHeader, adjusted)
   const { vendor_version, anthropic_version, model: _, thread: __, stream: ___, ...rest } = plain
   const version = anthropic_version ?? vendor_version ?? undefined
-  if (version !== undefined && version !== (vendor_version ?? version)) adjusted.add(removed("vendor_version"))
+  if (version !== undefined && version !== (vendor_version ?? version)) adjusted.removed("vendor_version")
   const versioned: JsonObject = version === undefined ? rest : { ...rest, anthropic_version: version }
   const { body: turned, folded } = foldSystem(
     versioned,
@@ -144,7 +144,7 @@ export const prepareMessages = (
   const { body, changes } = adjustThinking(sampled, { model, deployment, betas, counting: options.counting })
   const refused = refusedPaths(route)
   const sent = strip(body, stripped, (path, value) => {
-    if (!saysNothing(value) || refused.has(path)) adjusted.add(removed(path))
+    if (!saysNothing(value) || refused.has(path)) adjusted.removed(path)
   })
   return Result.succeed({
     body: betas.length === 0 ? sent : { ...sent, anthropic_beta: betas },

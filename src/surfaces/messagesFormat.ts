@@ -2,7 +2,7 @@
  * `output_config.format` of a messages request where the deployment does not take it: an instruction stands for it, and a Markdown
  * fence around the answer is taken off, as on the chat surface (docs/decisions.md#structured-output).
  */
-import { type Adjusted, changed, removed } from "../vendors/adjustments.ts"
+import type { Adjusted } from "../vendors/adjustments.ts"
 import { takesFormat } from "../vendors/claude/structured.ts"
 import { jsonInstruction } from "../vendors/schema.ts"
 import { jsonFenceFilter, type TextFilter } from "../vendors/textFilters.ts"
@@ -23,13 +23,13 @@ export const formatted = (
     return { body, emulated: false }
   }
   const { output_format, ...rest } = body
-  if ((config.format ?? undefined) !== undefined && isObject(output_format)) adjusted.add(removed("output_format"))
+  if ((config.format ?? undefined) !== undefined && isObject(output_format)) adjusted.removed("output_format")
   if (takesFormat(strip)) return { body: { ...rest, output_config: { ...config, format } }, emulated: false }
   const { format: _, ...others } = config
   const { type, schema } = format
-  adjusted.add(changed("output_config.format", type, "instruction"))
+  adjusted.changed("output_config.format", type, "instruction")
   for (const name of Object.keys(format)) {
-    if (name !== "type" && name !== "schema") adjusted.add(removed(`output_config.format.${name}`))
+    if (name !== "type" && name !== "schema") adjusted.removed(`output_config.format.${name}`)
   }
   const instruction = { type: "text", text: jsonInstruction(schema) }
   const { output_config: __, ...plain } = rest

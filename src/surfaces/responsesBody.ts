@@ -6,7 +6,7 @@ import { Result } from "effect"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { ResponsesRequest } from "../contract/Responses.ts"
-import { Adjusted, removed } from "../vendors/adjustments.ts"
+import { Adjusted } from "../vendors/adjustments.ts"
 import type { JsonText } from "../vendors/toolCalls.ts"
 import { isObject, type Json, type JsonObject } from "../wire/json.ts"
 import { compileStrip, strip } from "../wire/strip.ts"
@@ -65,7 +65,7 @@ const withoutId = (item: JsonObject): JsonObject => {
 /** The items without what a library made of them. `adjusted` takes what goes. */
 const withoutAdded = (items: ReadonlyArray<JsonObject>, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
   const { input } = strip({ input: items }, added, (path, value) => {
-    if (value !== null) adjusted.add(removed(path))
+    if (value !== null) adjusted.removed(path)
   })
   return Array.isArray(input) ? input : items
 }
@@ -76,11 +76,11 @@ const withoutStored = (items: ReadonlyArray<JsonObject>, adjusted: Adjusted): Re
   for (const item of items) {
     // Without their encrypted content, which never left, the cloud cannot use them.
     if (item.type === "reasoning") {
-      adjusted.add(removed("input.reasoning"))
+      adjusted.removed("input.reasoning")
       continue
     }
     const sent = withoutId(item)
-    if (sent !== item && item.id !== null) adjusted.add(removed("input.id"))
+    if (sent !== item && item.id !== null) adjusted.removed("input.id")
     kept.push(sent)
   }
   return kept
@@ -145,10 +145,10 @@ export const prepareResponses = (
     ...rest
   } = request
   const included = (include ?? []).filter((name) => name !== encrypted)
-  if (included.length < (include ?? []).length) adjusted.add(`include.${encrypted}:removed`)
+  if (included.length < (include ?? []).length) adjusted.removed(`include.${encrypted}`)
   const effort = route.model.thinking.default
   const unreasoned = (reasoning ?? undefined) === undefined && effort !== "none" && samples(request)
-  if (unreasoned) adjusted.add(`reasoning.effort:${effort}->unset`)
+  if (unreasoned) adjusted.changed("reasoning.effort", effort, "unset")
   const rebuilt = items.map((item, at) =>
     item.tools === undefined ? item : { ...item, tools: brought[at]?.tools ?? [] }
   )

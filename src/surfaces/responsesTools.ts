@@ -2,7 +2,7 @@
  * Tools of the responses format, judged by who executes them (docs/decisions.md#responses-surface). What goes upstream is built
  * here, from fields that are known, so that no definition leaves which the screen has not read.
  */
-import { type Adjusted, removed } from "../vendors/adjustments.ts"
+import type { Adjusted } from "../vendors/adjustments.ts"
 import { arrayOf, compact, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { quoted, toolAt } from "./boundary.ts"
 import type { ScreenedTool } from "./Surface.ts"
@@ -84,7 +84,7 @@ const reportDropped = (given: Json | undefined, built: Json | undefined, path: s
   for (const name of Object.keys(fields)) {
     if (fields[name] === null) continue
     if (Object.hasOwn(kept, name)) reportDropped(fields[name], kept[name], `${path}.${name}`, adjusted)
-    else adjusted.add(removed(`${path}.${name}`))
+    else adjusted.removed(`${path}.${name}`)
   }
 }
 

@@ -10,26 +10,23 @@ import { chosen } from "./schema.ts"
 
 /** How many changes are named: no request of use has so many, and to name each takes time. */
 const maxReported = 1000
+/** Longest name that is said whole; callers make up their own. */
+const maxName = 128
 
 /** What was changed of a request, each change once. */
 export class Adjusted extends Set<string> {
   override add(change: string): this {
     return this.size < maxReported ? super.add(change) : this
   }
+  /** A parameter that is not sent: `top_p:removed`; a nested one by its path without indexes: `messages.name:removed`. */
+  removed(name: string): void {
+    this.add(`${name.slice(0, maxName)}:removed`)
+  }
+  /** A parameter that is sent with another value: `temperature:1.7->1`. What was not given is `unset`. */
+  changed(name: string, from: string | number | undefined, to: string | number): void {
+    this.add(`${name}:${from ?? "unset"}->${to}`)
+  }
 }
-
-/** Longest name that is said whole; callers make up their own. */
-const maxName = 128
-
-/** A parameter that is not sent: `top_p:removed`; a nested one by its path without indexes: `messages.name:removed`. */
-export const removed = (name: string): string => `${name.slice(0, maxName)}:removed`
-
-/** A parameter that is sent with another value: `temperature:1.7->1`. What was not given is `unset`. */
-export const changed = (name: string, from: string | number | undefined, to: string | number): string =>
-  `${name}:${from ?? "unset"}->${to}`
-
-/** How a message of the user's without words is named, where something stands for it. */
-export const silent = changed("messages.content", "empty", "stand-in")
 
 /** Fields of the vendors' bodies that chat calls by another name; by their paths without brackets. */
 const chatNames: ReadonlyMap<string, string> = new Map([
@@ -66,18 +63,20 @@ const chatNames: ReadonlyMap<string, string> = new Map([
   ["include", "logprobs"]
 ])
 
-/** What is named where a field of the vendor's body is left out: by its name on chat, with what the gateway does instead. */
-export const leftOut = (path: string, value: Json): string => {
+/**
+ * Names a field of the vendor's body that is left out by its name on chat, with what the gateway does instead. `refused`: also where it
+ * asked for nothing.
+ */
+export const reportLeftOut = (path: string, value: Json, refused: boolean, adjusted: Adjusted): void => {
   const name = chatNames.get(path) ?? path
-  if (name === "stop") return changed(name, "sent", "watched")
-  return name === "parallel_tool_calls" && value !== true ? firstCall : removed(name)
+  if (!refused && isIdle(name, value)) return
+  if (name === "stop") adjusted.changed(name, "sent", "watched")
+  else if (name === "parallel_tool_calls" && value !== true) adjusted.add(firstCall)
+  else adjusted.removed(name)
 }
 
-/** Whether the field, where it is left out, asked for nothing. */
-export const isIdleField = (path: string, value: Json): boolean => isIdle(chatNames.get(path) ?? path, value)
-
 /** How one call at a time is named where the gateway sees to it, because calls of the model's may be left out. */
-export const firstCall = changed("parallel_tool_calls", "false", "first-call")
+export const firstCall = "parallel_tool_calls:false->first-call"
 
 /** Values that ask for what happens anyway. */
 const idle: ReadonlyMap<string, ReadonlyArray<Json>> = new Map([
@@ -99,6 +98,12 @@ const isIdle = (name: string, value: unknown): boolean =>
   (idle.get(name)?.includes(value as Json) ?? false) ||
   (name === "modalities" && JSON.stringify(value) === '["text"]')
 
+/** Parameters that the dialects translate that build their body anew, or that are the gateway's own business. */
+export const translated: ReadonlyArray<string> = [
+  ...["model", "messages", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens", "reasoning_effort"],
+  ...["temperature", "top_p", "stop", "tools", "tool_choice", "parallel_tool_calls", "response_format"]
+]
+
 /** Names every parameter that is given, asks for something, and is not among those that the dialect translates. */
 export const reportUnsupported = (
   request: { readonly [name: string]: Json | undefined },
@@ -106,7 +111,7 @@ export const reportUnsupported = (
   adjusted: Adjusted
 ): void => {
   for (const name of Object.keys(request)) {
-    if (!translated.has(name) && !asksNothing(name, request[name] ?? null)) adjusted.add(removed(name))
+    if (!translated.has(name) && !asksNothing(name, request[name] ?? null)) adjusted.removed(name)
   }
 }
 
@@ -114,21 +119,21 @@ export const reportUnsupported = (
 export const reportRemoved = (chat: ChatRequest, names: ReadonlyArray<string>, adjusted: Adjusted): void => {
   for (const name of names) {
     const value = chat[name]
-    if (value !== undefined && !asksNothing(name, value)) adjusted.add(removed(name))
+    if (value !== undefined && !asksNothing(name, value)) adjusted.removed(name)
   }
 }
 
 /** An effort that was asked for and is not the one that is sent. */
 export const reportEffort = (chat: ChatRequest, effort: Effort, adjusted: Adjusted): void => {
   const asked = chat.reasoning_effort
-  if (typeof asked === "string" && asked !== effort) adjusted.add(changed("reasoning_effort", asked, effort))
+  if (typeof asked === "string" && asked !== effort) adjusted.changed("reasoning_effort", asked, effort)
 }
 
 /** A forced choice of a tool that becomes `auto`. */
 export const reportForced = (chat: ChatRequest, adjusted: Adjusted): void => {
   const choice = chosen(chat)
-  if (choice === "required") adjusted.add(changed("tool_choice", choice, "auto"))
-  else if (typeof choice === "object") adjusted.add(changed("tool_choice", choice.name, "auto"))
+  if (choice === "required") adjusted.changed("tool_choice", choice, "auto")
+  else if (typeof choice === "object") adjusted.changed("tool_choice", choice.name, "auto")
 }
 
 /** Whether it is a mark of the prompt cache that Claude knows. */
@@ -227,10 +232,10 @@ const look = (holder: Fields, known: Places, before: string, lost: Shape["lost"]
     if (typeof place === "function" || typeof place === "object") {
       lookInto(value, place, `${before}${field}.`, lost, adjusted)
     } else if (value === undefined || isIdle(field, value)) continue
-    else if (place === undefined) adjusted.add(removed(before + field))
+    else if (place === undefined) adjusted.removed(before + field)
     else if (place !== "mark") {
-      if (lost.has(place)) adjusted.add(removed(place))
-    } else if (lost.has("cache_control") || !isMark(value)) adjusted.add(removed("cache_control"))
+      if (lost.has(place)) adjusted.removed(place)
+    } else if (lost.has("cache_control") || !isMark(value)) adjusted.removed("cache_control")
     else lookInto(value, mark, "cache_control.", lost, adjusted)
   }
 }
@@ -241,9 +246,9 @@ const lookAtSchemas = ({ tools }: ChatRequest, adjusted: Adjusted): void => {
     const { properties, type } = objectOf(called.parameters)
     if (type !== undefined && type !== "object") {
       const kinds = [type].flat().map((kind) => textOf(kind) ?? "?")
-      adjusted.add(changed("tools.function.parameters.type", kinds.join("|"), "object"))
+      adjusted.changed("tools.function.parameters.type", kinds.join("|"), "object")
     }
-    if (properties !== undefined && !isObject(properties)) adjusted.add(removed("tools.function.parameters.properties"))
+    if (properties !== undefined && !isObject(properties)) adjusted.removed("tools.function.parameters.properties")
   }
 }
 
@@ -256,6 +261,6 @@ export const reportUnread = (chat: ChatRequest, { lost, whole }: Shape, adjusted
   lookAtSchemas(chat, adjusted)
   const { max_completion_tokens: newer, max_tokens: older } = chat
   if (typeof newer === "number" && typeof older === "number" && older !== newer) {
-    adjusted.add(changed("max_tokens", older, newer))
+    adjusted.changed("max_tokens", older, newer)
   }
 }

@@ -2,13 +2,14 @@
  * What the gateway does itself where the vendor has no word for it: stop sequences, one call at a time, and JSON.
  */
 import { Result } from "effect"
-import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
+import { invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
+import type { JsonObject } from "../wire/json.ts"
 import { drops } from "../wire/strip.ts"
-import { changed } from "./adjustments.ts"
-import { addText } from "./answer.ts"
-import type { Dialect, Ending, Pieces, ReplyReader } from "./Dialect.ts"
+import type { Adjusted } from "./adjustments.ts"
+import { addText, finishOf } from "./answer.ts"
+import type { Dialect, Pieces, ReplyReader } from "./Dialect.ts"
 import { jsonFormat, jsonInstruction, stopsOf } from "./schema.ts"
 import { jsonFenceFilter, type TextFilter } from "./textFilters.ts"
 
@@ -98,6 +99,14 @@ export const stopFilter = (sequences: ReadonlyArray<string>): StopFilter => {
   }
 }
 
+/** The reader, whose pieces go through something on their way out. */
+const through = (reader: ReplyReader, way: (out: Pieces) => Pieces): ReplyReader => ({
+  ...reader,
+  whole: (body, out) => reader.whole(body, way(out)),
+  step: (event, out) => reader.step(event, way(out)),
+  end: (out) => reader.end(way(out))
+})
+
 /** A reader that is at its end where the text is. */
 const cutReader = (reader: ReplyReader, sequences: ReadonlyArray<string>): ReplyReader => {
   const filter = stopFilter(sequences)
@@ -110,7 +119,7 @@ const cutReader = (reader: ReplyReader, sequences: ReadonlyArray<string>): Reply
     withheld -= Buffer.byteLength(text)
     out.push({ type: "text", text })
   }
-  const watched = (out: Pieces): Pieces => ({
+  const watched = through(reader, (out) => ({
     push: (piece) => {
       if (piece.type === "text") {
         withheld += Buffer.byteLength(piece.text)
@@ -122,26 +131,28 @@ const cutReader = (reader: ReplyReader, sequences: ReadonlyArray<string>): Reply
         out.push(piece)
       }
     }
-  })
+  }))
 
   return {
-    ...reader,
+    ...watched,
     whole: (body, out) => {
       isWhole = true
-      return reader.whole(body, watched(out))
+      return watched.whole(body, out)
     },
     step: (event, out) => {
       if (filter.stopped()) return undefined
-      const fault = reader.step(event, watched(out))
+      const fault = watched.step(event, out)
       return filter.stopped() ? undefined : fault
     },
     end: (out) => {
-      const stopped = (): Ending["finishReason"] => (calls > 0 ? "tool_calls" : "stop")
       // The vendor counts at its end: what it has said until here is no count of what was said.
-      if (filter.stopped() && !isWhole) return Result.succeed({ finishReason: stopped(), usage: undefined })
-      const ended = reader.end(watched(out))
+      if (filter.stopped() && !isWhole)
+        return Result.succeed({ finishReason: finishOf("stop", calls), usage: undefined })
+      const ended = watched.end(out)
       if (!filter.stopped()) show(filter.end(), out)
-      return Result.map(ended, (ending) => (filter.stopped() ? { ...ending, finishReason: stopped() } : ending))
+      return Result.map(ended, (ending) =>
+        filter.stopped() ? { ...ending, finishReason: finishOf("stop", calls) } : ending
+      )
     },
     ended: () => filter.stopped() || reader.ended(),
     stopped: filter.stopped,
@@ -152,102 +163,83 @@ const cutReader = (reader: ReplyReader, sequences: ReadonlyArray<string>): Reply
 /** Of what is watched for here: each sequence is compared with every character of an answer (docs/api.md#limits). */
 const limits = { sequences: 256, length: 1000 } as const
 
-const refuseStops = (sequences: ReadonlyArray<string>): GatewayError | undefined =>
-  sequences.length > limits.sequences || sequences.some(({ length }) => length > limits.length)
-    ? invalid(
-        `stop: this model takes at most ${limits.sequences} sequences of at most ${limits.length.toLocaleString("en-US")} characters`
-      )
-    : undefined
-
-/**
- * The dialect with stop sequences that its request leaves out: `unsaid` says which, and all where the deployment does not take the
- * field of the vendor's. The text ends before the first of them, and the call to the cloud with it (docs/decisions.md#stop-sequences).
- */
-export const stopping = (
-  dialect: Dialect,
-  field: string,
-  unsaid: (chat: ChatRequest, route: Route) => ReadonlyArray<string>
-): Dialect => {
-  const watched = (chat: ChatRequest, route: Route) =>
-    !chat.stop ? [] : drops(route.strip, field) ? stopsOf(chat) : unsaid(chat, route)
-  return {
-    ...dialect,
-    request: (chat, route, adjusted) => {
-      const refusal = refuseStops(watched(chat, route))
-      return refusal === undefined ? dialect.request(chat, route, adjusted) : Result.fail(refusal)
-    },
-    reader: (route, chat) => {
-      const sequences = watched(chat, route)
-      const reader = dialect.reader(route, chat)
-      return sequences.length === 0 ? reader : cutReader(reader, sequences)
-    }
-  }
-}
-
 /** Whether a request wants no more than one call (`parallel_tool_calls: false`). */
 export const wantsOne = ({ parallel_tool_calls }: ChatRequest): boolean => parallel_tool_calls === false
 
-const oneOf = (reader: ReplyReader): ReplyReader => {
-  const first = (out: Pieces): Pieces => ({
+/** Of several calls the first. */
+const firstCallOnly = (reader: ReplyReader): ReplyReader =>
+  through(reader, (out) => ({
     push: (piece) => ("index" in piece && piece.index > 0 ? undefined : out.push(piece))
-  })
-  return {
-    ...reader,
-    whole: (body, out) => reader.whole(body, first(out)),
-    step: (event, out) => reader.step(event, first(out)),
-    end: (out) => reader.end(first(out))
-  }
-}
+  }))
 
-/**
- * The dialect, with one call at a time where `unsaid` says that its request cannot ask for it: of several calls the first is passed on,
- * and the model can ask for the others when it has seen what came of it (docs/decisions.md#one-call-at-a-time).
- */
-export const onlyFirst = (dialect: Dialect, unsaid: (route: Route) => boolean): Dialect => ({
-  ...dialect,
-  reader: (route, chat) => {
-    const reader = dialect.reader(route, chat)
-    return wantsOne(chat) && unsaid(route) ? oneOf(reader) : reader
-  }
-})
-
+/** Without the fence around JSON that was asked for in words. */
 const unfenced = (reader: ReplyReader): ReplyReader => {
   const filter = jsonFenceFilter()
-  const shown = (out: Pieces): Pieces => ({
+  const shown = through(reader, (out) => ({
     push: (piece) => (piece.type === "text" ? addText(filter.push(piece.text), out, piece.logprobs) : out.push(piece))
-  })
+  }))
   return {
-    ...reader,
-    whole: (body, out) => reader.whole(body, shown(out)),
-    step: (event, out) => reader.step(event, shown(out)),
+    ...shown,
     end: (out) => {
-      const ended = reader.end(shown(out))
+      const ended = shown.end(out)
       addText(filter.end(), out)
       return ended
     }
   }
 }
 
+/** The request with an instruction in place of its format, behind the other instructions at its beginning. */
+const instructed = (chat: ChatRequest, schema: JsonObject | undefined, adjusted: Adjusted): ChatRequest => {
+  adjusted.changed("response_format", schema === undefined ? "json_object" : "json_schema", "instruction")
+  const first = chat.messages.findIndex(({ role }) => role !== "system" && role !== "developer")
+  const instruction = { role: "system" as const, content: jsonInstruction(schema) }
+  const messages = chat.messages.toSpliced(first < 0 ? chat.messages.length : first, 0, instruction)
+  return { ...chat, messages, response_format: null }
+}
+
+/** What a dialect's request cannot say. */
+export interface Gaps {
+  /** The vendor's field for stop sequences: all are watched for where the deployment does not take it. */
+  readonly stopField: string
+  /** The stop sequences that the request leaves out. */
+  readonly unsaidStops: (chat: ChatRequest, route: Route) => ReadonlyArray<string>
+  /** Whether the request cannot ask for one call at a time. */
+  readonly refusesOne: (route: Route) => boolean
+  /** The vendor's field for the format of an answer; absent where the dialect sees to it itself. */
+  readonly formatField?: string
+}
+
 /**
- * The dialect, with an instruction in place of a format of the answer that the deployment has refused (`field`, the vendor's own), and
- * without the fence around the answer that words may bring (docs/decisions.md#structured-output).
+ * The dialect, with what it cannot say done here:
+ * - The text ends before the first stop sequence, and the call to the cloud with it (docs/decisions.md#stop-sequences).
+ * - Of several calls the first is passed on where one was wanted: the model can ask for the others when it has seen what came of it
+ *   (docs/decisions.md#one-call-at-a-time).
+ * - An instruction stands for a format that the deployment has refused, and the fence that words may bring is taken off
+ *   (docs/decisions.md#structured-output).
  */
-export const instructing = (dialect: Dialect, field: string): Dialect => {
-  const instructed = (chat: ChatRequest, { strip }: Route) => (drops(strip, field) ? jsonFormat(chat) : undefined)
+export const emulating = (dialect: Dialect, { formatField, refusesOne, stopField, unsaidStops }: Gaps): Dialect => {
+  const watched = (chat: ChatRequest, route: Route) =>
+    !chat.stop ? [] : drops(route.strip, stopField) ? stopsOf(chat) : unsaidStops(chat, route)
+  const unsaidFormat = (chat: ChatRequest, { strip }: Route) =>
+    formatField !== undefined && drops(strip, formatField) ? jsonFormat(chat) : undefined
   return {
     request: (chat, route, adjusted) => {
-      const format = instructed(chat, route)
-      if (format === undefined) return dialect.request(chat, route, adjusted)
-      const asked = format.schema === undefined ? "json_object" : "json_schema"
-      adjusted.add(changed("response_format", asked, "instruction"))
-      const first = chat.messages.findIndex(({ role }) => role !== "system" && role !== "developer")
-      const instruction = { role: "system" as const, content: jsonInstruction(format.schema) }
-      const messages = chat.messages.toSpliced(first < 0 ? chat.messages.length : first, 0, instruction)
-      return dialect.request({ ...chat, messages, response_format: null }, route, adjusted)
+      const stops = watched(chat, route)
+      if (stops.length > limits.sequences || stops.some(({ length }) => length > limits.length)) {
+        const length = limits.length.toLocaleString("en-US")
+        return Result.fail(
+          invalid(`stop: this model takes at most ${limits.sequences} sequences of at most ${length} characters`)
+        )
+      }
+      const format = unsaidFormat(chat, route)
+      return dialect.request(format === undefined ? chat : instructed(chat, format.schema, adjusted), route, adjusted)
     },
     reader: (route, chat) => {
-      const reader = dialect.reader(route, chat)
-      return instructed(chat, route) === undefined ? reader : unfenced(reader)
+      let reader = dialect.reader(route, chat)
+      if (unsaidFormat(chat, route) !== undefined) reader = unfenced(reader)
+      if (wantsOne(chat) && refusesOne(route)) reader = firstCallOnly(reader)
+      const stops = watched(chat, route)
+      return stops.length === 0 ? reader : cutReader(reader, stops)
     }
   }
 }

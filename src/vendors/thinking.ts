@@ -7,7 +7,7 @@
 import { type Deployment, type Effort, efforts, type Model } from "../catalog/Catalog.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import { type Json, type JsonObject, numberOf, objectOf } from "../wire/json.ts"
-import { type Adjusted, removed } from "./adjustments.ts"
+import type { Adjusted } from "./adjustments.ts"
 import { canThinkIn } from "./claude/turns.ts"
 
 /** The API's smallest thinking budget, and the room for output that a clamped budget leaves, in tokens. */
@@ -164,7 +164,7 @@ const adaptiveThinking = (body: JsonObject, model: Model): AdjustedThinking => {
 export const withoutSampling = (body: JsonObject, { sampling }: Model, adjusted: Adjusted): JsonObject => {
   if (sampling !== "never") return body
   const given = samplingFields.filter((name) => name in body)
-  for (const name of given) if (body[name] !== null) adjusted.add(removed(name))
+  for (const name of given) if (body[name] !== null) adjusted.removed(name)
   return without(body, given)
 }
 

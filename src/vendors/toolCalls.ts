@@ -20,7 +20,7 @@ import {
 } from "../wire/json.ts"
 import { jsonText, printText } from "../wire/print.ts"
 import type { Slices } from "../wire/slices.ts"
-import { type Adjusted, changed } from "./adjustments.ts"
+import type { Adjusted } from "./adjustments.ts"
 import { digestId } from "./answer.ts"
 import { isBlank } from "./schema.ts"
 
@@ -73,9 +73,6 @@ export const jsonTexts = ({ messages }: ChatRequest): ReadonlyArray<JsonText> =>
   return texts
 }
 
-/** How arguments that are no JSON object are named. */
-const notAnObject = changed("messages.tool_calls.function.arguments", "text", "object")
-
 /**
  * A call's arguments as an object, which Claude and Gemini want; without any where the text is empty. A model may have written something
  * else, or its token limit may have cut them: a text that is no JSON object, or one nested too deep, stands as it is under one key.
@@ -85,7 +82,7 @@ export const callInput = (call: ToolCall, adjusted: Adjusted): JsonObject => {
   if (isBlank(text)) return {}
   const input = objectIn(call, text)
   if (input !== undefined) return input
-  adjusted.add(notAnObject)
+  adjusted.changed("messages.tool_calls.function.arguments", "text", "object")
   return { arguments: text }
 }
 
@@ -131,10 +128,6 @@ interface Slots {
   readonly slots: Array<Slot>
   next: number
 }
-
-const repeatedId = changed("messages.tool_calls.id", "repeated", "unique")
-const repeatedResult = changed("messages.tool_call_id", "repeated", "joined")
-const lateResult = changed("messages.tool_call_id", "late", "after-call")
 
 /** IDs that calls came with, where they were made unique. */
 const given = new WeakMap<ToolCall, string>()
@@ -197,7 +190,7 @@ export const pairCalls = (chat: ChatRequest, adjusted: Adjusted): Result.Result<
     if (slots === undefined) open.set(call.id, { slots: [{ id, result: undefined }], next: 0 })
     else slots.slots.push({ id, result: undefined })
     if (id === call.id) return call
-    adjusted.add(repeatedId)
+    adjusted.changed("messages.tool_calls.id", "repeated", "unique")
     return renamed(call, id)
   }
 
@@ -213,7 +206,7 @@ export const pairCalls = (chat: ChatRequest, adjusted: Adjusted): Result.Result<
       keepReadOf(message, result)
       return
     }
-    adjusted.add(repeatedResult)
+    adjusted.changed("messages.tool_call_id", "repeated", "joined")
     messages[slot.result] = joined(before, result)
     messages[at] = undefined
   }
@@ -241,7 +234,7 @@ export const pairCalls = (chat: ChatRequest, adjusted: Adjusted): Result.Result<
       }
       if (interrupted !== undefined) {
         places[at] = interrupted
-        adjusted.add(lateResult)
+        adjusted.changed("messages.tool_call_id", "late", "after-call")
       }
       addResult(message, at, slots)
       slots.next++

@@ -6,7 +6,7 @@
  */
 import type { ChatMessage, ToolCall } from "../../contract/ChatMessage.ts"
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
-import { type Adjusted, changed, removed } from "../adjustments.ts"
+import type { Adjusted } from "../adjustments.ts"
 import { isBlank } from "../schema.ts"
 import { givenId } from "../toolCalls.ts"
 
@@ -91,14 +91,12 @@ interface MessageBlocks {
   readonly thinkingOf: (call: ToolCall) => ReadonlyArray<JsonObject>
 }
 
-/** Names what could not be sent as it came. */
-const overLimit = changed("messages.extra_content.anthropic.order", "over-1-MiB", "best-order")
-const lost = removed("messages.extra_content.anthropic.thinking_blocks")
+const thinkingField = "messages.extra_content.anthropic.thinking_blocks"
 
 /** The order that a message brings, with its thinking in its places; undefined where it brings none that fits to that. */
 const placesOf = (message: AssistantMessage, adjusted: Adjusted): ReadonlyArray<JsonObject> | undefined => {
   const { order, thinking_blocks } = objectOf(objectOf(message.extra_content).anthropic)
-  if (order === omitted) adjusted.add(overLimit)
+  if (order === omitted) adjusted.changed("messages.extra_content.anthropic.order", "over-1-MiB", "best-order")
   const places = arrayOf(order).filter(isObject)
   if (places.length === 0) return undefined
   const thoughts = arrayOf(thinking_blocks).filter(isObject).filter(isThinking)
@@ -121,7 +119,7 @@ export const readable = (
   adjusted: Adjusted
 ): ReadonlyArray<JsonObject> => {
   if (!isForeign(message, model) || !blocks.some(isThinking)) return blocks
-  adjusted.add(lost)
+  adjusted.removed(thinkingField)
   return blocks.filter((block) => !isThinking(block))
 }
 
@@ -194,6 +192,6 @@ export const inOrder = (
     for (const thought of own.thinkingOf(call)) thoughts.push(thought)
     add(own.call(call))
   }
-  if (thoughts.length > 0) adjusted.add(lost)
+  if (thoughts.length > 0) adjusted.removed(thinkingField)
   return blocks
 }

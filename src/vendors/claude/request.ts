@@ -8,13 +8,12 @@ import { compact, type JsonObject, numberOf, objectOf, textOf } from "../../wire
 import { drops, type Strip } from "../../wire/strip.ts"
 import {
   type Adjusted,
-  changed,
   firstCall,
-  removed,
   reportEffort,
   reportForced,
   reportUnread,
-  reportUnsupported
+  reportUnsupported,
+  translated
 } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
 import { wantsOne } from "../emulation.ts"
@@ -39,24 +38,19 @@ const phone = /(?<![\w-])\+?\d[\d.-]{5,}\d(?![\w-])/
 const opaqueUser = (id: string): string =>
   id.length <= maxLength && plain.test(id) && !phone.test(id) ? id : createHash("sha256").update(id).digest("hex")
 
-/** That an identifier was replaced; never the identifier, which may name a person. */
-const hashed = (name: string): string => changed(name, "plain", "sha256")
-
 /** The same in a body of the messages surface, which is shared where nothing is replaced. */
 export const withOpaqueUser = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   const metadata = objectOf(body.metadata)
   const id = textOf(metadata.user_id)
   const user_id = id === undefined ? id : opaqueUser(id)
   if (user_id === undefined || user_id === id) return body
-  adjusted.add(hashed("metadata.user_id"))
+  // Never the identifier, which may name a person.
+  adjusted.changed("metadata.user_id", "plain", "sha256")
   return { ...body, metadata: { ...metadata, user_id } }
 }
 
 /** What this dialect says of a request; the rest is named. */
-const saidFields: ReadonlySet<string> = new Set([
-  ...["model", "messages", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens", "reasoning_effort"],
-  ...["temperature", "top_p", "stop", "tools", "tool_choice", "parallel_tool_calls", "response_format", "user"]
-])
+const saidFields: ReadonlySet<string> = new Set([...translated, "user"])
 
 /** Its words have no place for these. */
 const lost = new Set(["messages.name", "image_url.detail"] as const)
@@ -67,19 +61,19 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
     reportUnsupported(chat, saidFields, adjusted)
     reportUnread(chat, { lost }, adjusted)
     if (opened) adjusted.add("messages:assistant-first")
-    if (losesMark(chat)) adjusted.add(removed("cache_control"))
+    if (losesMark(chat)) adjusted.removed("cache_control")
     const { effort, wanted, budget, maxTokens } = chatThinking(chat, model, canThink(turns))
     // The default one is named too where it cannot be had.
     if (effort === wanted) reportEffort(chat, effort, adjusted)
-    else adjusted.add(changed("reasoning_effort", chat.reasoning_effort ?? undefined, effort))
-    if (chatMaxTokens(chat) === undefined) adjusted.add(changed("max_tokens", undefined, maxTokens))
+    else adjusted.changed("reasoning_effort", chat.reasoning_effort ?? undefined, effort)
+    if (chatMaxTokens(chat) === undefined) adjusted.changed("max_tokens", undefined, maxTokens)
     const thinks = model.thinking.api !== "none" && effort !== "none"
     const adaptive = model.thinking.api === "adaptive"
     const enforces = makeEnforces()
     const format = formatFor(chat, { strip: route.strip, adjusted, enforces })
     const texts = format.instruction === undefined ? system : [...system, { type: "text", text: format.instruction }]
     const user = typeof chat.user === "string" ? opaqueUser(chat.user) : undefined
-    if (user !== chat.user && user !== undefined) adjusted.add(hashed("user"))
+    if (user !== chat.user && user !== undefined) adjusted.changed("user", "plain", "sha256")
     const { temperature, top_p } = sampling(chat, takes(model.sampling, thinks), adjusted)
     const stops = stopsOf(chat).filter((sequence) => !isBlank(sequence))
     const rules = { forcible: takes(model.forcedToolChoice, thinks), strip: route.strip, adjusted, enforces }
@@ -112,11 +106,11 @@ export const watchedStops = (chat: ChatRequest): ReadonlyArray<string> => stopsO
 /** The vendor's temperature ends at 1, and newer models take only one of the two. */
 const sampling = (chat: ChatRequest, taken: boolean, adjusted: Adjusted): JsonObject => {
   const [temperature, topP] = [numberOf(chat.temperature), numberOf(chat.top_p)]
-  if (temperature !== undefined && !taken) adjusted.add(removed("temperature"))
-  if (topP !== undefined && (!taken || temperature !== undefined)) adjusted.add(removed("top_p"))
+  if (temperature !== undefined && !taken) adjusted.removed("temperature")
+  if (topP !== undefined && (!taken || temperature !== undefined)) adjusted.removed("top_p")
   if (!taken) return {}
   if (temperature === undefined) return topP === undefined ? {} : { top_p: topP }
-  if (temperature > 1) adjusted.add(changed("temperature", temperature, 1))
+  if (temperature > 1) adjusted.changed("temperature", temperature, 1)
   return { temperature: Math.min(1, temperature) }
 }
 
@@ -156,7 +150,7 @@ const calledIn = (turns: ReadonlyArray<Turn>): ReadonlySet<string> | undefined =
 const toolFor = (tool: Tool, { strip, adjusted, enforces }: ToolRules): JsonObject => {
   const schema = parametersOf(tool)
   const strict = tool.function.strict === true && !drops(strip, "tools[].strict") && enforces(schema, 1)
-  if (tool.function.strict === true && !strict) adjusted.add(removed("tools.function.strict"))
+  if (tool.function.strict === true && !strict) adjusted.removed("tools.function.strict")
   return marked(
     compact({
       name: tool.function.name,
@@ -203,7 +197,7 @@ const formatFor = (
   if (schema !== undefined && takesFormat(strip) && enforces(schema)) {
     return { config: { format: { type: "json_schema", schema } } }
   }
-  adjusted.add(changed("response_format", schema === undefined ? "json_object" : "json_schema", "instruction"))
+  adjusted.changed("response_format", schema === undefined ? "json_object" : "json_schema", "instruction")
   return { instruction: jsonInstruction(schema) }
 }
 const asText = {}

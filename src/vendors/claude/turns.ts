@@ -9,7 +9,7 @@ import { type GatewayError, invalid } from "../../catalog/GatewayError.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, ToolCall } from "../../contract/ChatMessage.ts"
 import { arrayOf, compact, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
-import { type Adjusted, isMark, silent } from "../adjustments.ts"
+import { type Adjusted, isMark } from "../adjustments.ts"
 import { digestId } from "../answer.ts"
 import { type UserPart, userParts } from "../media.ts"
 import { assistantTexts, historyName, isBlank, opening, silence } from "../schema.ts"
@@ -95,7 +95,7 @@ export const toConversation = (
       case "user": {
         const blocks = userBlocks(message.content)
         const isSilent = blocks.length === 0 && turns.at(-1)?.role === "assistant"
-        if (isSilent) adjusted.add(silent)
+        if (isSilent) adjusted.changed("messages.content", "empty", "stand-in")
         add("user", markedLast(isSilent ? [textBlock(silence)] : blocks, message.cache_control))
         break
       }

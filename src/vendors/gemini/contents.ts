@@ -4,7 +4,7 @@ import { type GatewayError, invalid } from "../../catalog/GatewayError.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
-import { type Adjusted, silent } from "../adjustments.ts"
+import type { Adjusted } from "../adjustments.ts"
 import { type UserPart, userParts } from "../media.ts"
 import { assistantTexts, opening, silence } from "../schema.ts"
 import { callInput, isObjectText, objectIn } from "../toolCalls.ts"
@@ -54,7 +54,7 @@ export const toContents = (chat: ChatRequest, adjusted: Adjusted): Result.Result
         const parts = withText(userParts(message.content).flatMap(userPart))
         const last = entries.at(-1)
         const isSilent = parts.length === 0 && last !== undefined && "role" in last && last.role === "model"
-        if (isSilent) adjusted.add(silent)
+        if (isSilent) adjusted.changed("messages.content", "empty", "stand-in")
         add("user", isSilent ? [{ text: silence }] : parts)
         break
       }

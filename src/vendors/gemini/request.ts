@@ -6,13 +6,12 @@ import { compact, type Json, type JsonObject, numberOf, objectOf } from "../../w
 import { drops } from "../../wire/strip.ts"
 import {
   type Adjusted,
-  changed,
   firstCall,
-  removed,
   reportEffort,
   reportForced,
   reportUnread,
-  reportUnsupported
+  reportUnsupported,
+  translated
 } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
 import { wantsOne } from "../emulation.ts"
@@ -22,11 +21,7 @@ import { toContents, vendorName } from "./contents.ts"
 import { answerSchema, toolSchema } from "./schema.ts"
 
 /** What this dialect says of a request; the rest is named. */
-const saidFields: ReadonlySet<string> = new Set([
-  ...["model", "messages", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens", "reasoning_effort"],
-  ...["temperature", "top_p", "stop", "seed", "presence_penalty", "frequency_penalty"],
-  ...["tools", "tool_choice", "parallel_tool_calls", "response_format"]
-])
+const saidFields: ReadonlySet<string> = new Set([...translated, "seed", "presence_penalty", "frequency_penalty"])
 
 const logprobsFields: ReadonlySet<string> = new Set([...saidFields, "logprobs", "top_logprobs"])
 
@@ -47,12 +42,12 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
     reportUnread(chat, { lost }, adjusted)
     reportForced(chat, adjusted)
     const tools = toolsOf(chat).map((tool) =>
-      declaration(tool, (keyword) => adjusted.add(removed(`tools.function.parameters.${keyword}`)))
+      declaration(tool, (keyword) => adjusted.removed(`tools.function.parameters.${keyword}`))
     )
     if (tools.length > 0 && wantsOne(chat)) adjusted.add(firstCall)
-    if (toolsOf(chat).some((tool) => tool.function.strict === true)) adjusted.add(removed("tools.function.strict"))
+    if (toolsOf(chat).some((tool) => tool.function.strict === true)) adjusted.removed("tools.function.strict")
     const instructed = instructionFor(chat, route)
-    if (instructed !== undefined) adjusted.add(changed("response_format", "json_schema", "instruction"))
+    if (instructed !== undefined) adjusted.changed("response_format", "json_schema", "instruction")
     const instructions = instructed === undefined ? system : [...system, { text: instructed }]
     return compact({
       contents,
@@ -72,7 +67,7 @@ const generation = (chat: ChatRequest, route: Route, adjusted: Adjusted): JsonOb
   const effort = chatEffort(chat, model)
   reportEffort(chat, effort, adjusted)
   const taken = takes(model.sampling, effort !== "none")
-  for (const name of taken ? [] : ["temperature", "top_p"]) if (numberOf(chat[name])) adjusted.add(removed(name))
+  for (const name of taken ? [] : ["temperature", "top_p"]) if (numberOf(chat[name])) adjusted.removed(name)
   const format = jsonFormat(chat)
   const stops = stopsOf(chat).slice(0, maxStops)
   return compact({
@@ -89,7 +84,7 @@ const generation = (chat: ChatRequest, route: Route, adjusted: Adjusted): JsonOb
     responseJsonSchema:
       format?.schema === undefined || instructionFor(chat, route) !== undefined
         ? undefined
-        : answerSchema(format.schema, (keyword) => adjusted.add(removed(`response_format.${keyword}`))),
+        : answerSchema(format.schema, (keyword) => adjusted.removed(`response_format.${keyword}`)),
     thinkingConfig: model.thinking.api === "level" ? { thinkingLevel: levels[effort] } : undefined
   })
 }
@@ -112,7 +107,7 @@ const seedFor = (chat: ChatRequest, { deployment }: Route, adjusted: Adjusted): 
   const size = BigInt(most) + 1n
   if (given >= -size && given < size) return seed
   const folded = Number(((given % size) + size) % size)
-  adjusted.add(changed("seed", written, folded))
+  adjusted.changed("seed", written, folded)
   return folded
 }
 

@@ -7,7 +7,7 @@ import type { Route } from "../../catalog/Route.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type Json, type JsonObject, omitNull } from "../../wire/json.ts"
-import { changed, reportEffort, reportForced, reportRemoved, reportUnread } from "../adjustments.ts"
+import { reportEffort, reportForced, reportRemoved, reportUnread } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
 import { assistantTexts, chosen, historyName, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
@@ -64,7 +64,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
   if (noTools || !forcible) reportForced(chat, adjusted)
   // Not available with this effort (docs/upstreams.md#reasoning-models).
   const alone = effort === "minimal" && !noTools
-  if (alone && chat.parallel_tool_calls === true) adjusted.add(changed("parallel_tool_calls", "true", "false"))
+  if (alone && chat.parallel_tool_calls === true) adjusted.changed("parallel_tool_calls", "true", "false")
   const keeps = (name: string): boolean =>
     !ownFields.has(name) &&
     !refused.includes(name) &&

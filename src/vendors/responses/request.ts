@@ -10,12 +10,12 @@ import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/Ch
 import { compact, type Json, type JsonObject, objectOf, omitNull, textOf } from "../../wire/json.ts"
 import {
   type Adjusted,
-  changed,
   reportEffort,
   reportForced,
   reportRemoved,
   reportUnread,
-  reportUnsupported
+  reportUnsupported,
+  translated
 } from "../adjustments.ts"
 import { digestId } from "../answer.ts"
 import type { Dialect } from "../Dialect.ts"
@@ -74,14 +74,8 @@ const call = ({ id, function: { name, arguments: args } }: ToolCall): JsonObject
 const passed = ["metadata", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "service_tier"]
 const tokenFields = ["logprobs", "top_logprobs"]
 const samplingFields = ["temperature", "top_p", ...tokenFields]
-/** What is translated here, or is the gateway's own business; the rest is not the API's, and is named. */
-const translated: ReadonlySet<string> = new Set([
-  ...passed,
-  ...["model", "messages", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens"],
-  ...samplingFields,
-  ...["reasoning_effort", "verbosity", "response_format", "stop"],
-  ...["tools", "tool_choice", "parallel_tool_calls"]
-])
+/** What this dialect says of a request; the rest is named. */
+const saidFields: ReadonlySet<string> = new Set([...translated, ...passed, ...tokenFields, "verbosity"])
 /** Smallest `max_output_tokens`. */
 const minOutput = 16
 
@@ -90,7 +84,7 @@ const lost = new Set(["cache_control", "messages.name"] as const)
 
 export const request: Dialect["request"] = (chat, { model, deployment }, adjusted) => {
   const effort = chatEffort(chat, model)
-  reportUnsupported(chat, translated, adjusted)
+  reportUnsupported(chat, saidFields, adjusted)
   reportEffort(chat, effort, adjusted)
   reportUnread(chat, { lost }, adjusted)
   return Result.succeed(
@@ -112,7 +106,7 @@ export const request: Dialect["request"] = (chat, { model, deployment }, adjuste
 const limitOf = (chat: ChatRequest, adjusted: Adjusted): number | undefined => {
   const limit = chatMaxTokens(chat)
   if (limit === undefined || limit >= minOutput) return limit
-  adjusted.add(changed("max_tokens", limit, minOutput))
+  adjusted.changed("max_tokens", limit, minOutput)
   return minOutput
 }
 
@@ -157,7 +151,7 @@ const tools = (chat: ChatRequest, model: Model, effort: Effort, adjusted: Adjust
   if (given.length === 0) return {}
   // Not available with this effort (docs/upstreams.md#reasoning-models).
   const alone = effort === "minimal"
-  if (alone && chat.parallel_tool_calls === true) adjusted.add(changed("parallel_tool_calls", "true", "false"))
+  if (alone && chat.parallel_tool_calls === true) adjusted.changed("parallel_tool_calls", "true", "false")
   return compact({
     tools: given.map(tool),
     tool_choice: toolChoice(chat, forcible),

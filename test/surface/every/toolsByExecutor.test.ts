@@ -6,6 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { refuseServerTools } from "../../../src/surfaces/boundary.ts"
 import { buildChoice, buildTools, refuseTools, screened } from "../../../src/surfaces/responsesTools.ts"
+import { Adjusted } from "../../../src/vendors/adjustments.ts"
 import type { Json } from "../../../src/wire/json.ts"
 
 describe("the messages format", () => {
@@ -46,7 +47,7 @@ describe("the messages format", () => {
 
 describe("the responses format", () => {
   const build = (...tools: ReadonlyArray<Json>) => {
-    const adjusted = new Set<string>()
+    const adjusted = new Adjusted()
     return { ...buildTools(tools, "tools", adjusted), adjusted: [...adjusted] }
   }
   const parameters = { type: "object", properties: { city: { type: "string" } } }
@@ -150,7 +151,7 @@ describe("the responses format", () => {
       { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: "f" }] }
     ]
   ])("builds the choice %j", (given, choice) => {
-    assert.deepStrictEqual(buildChoice(given, new Set()).choice, choice)
+    assert.deepStrictEqual(buildChoice(given, new Adjusted()).choice, choice)
   })
 
   it.each([
@@ -162,7 +163,7 @@ describe("the responses format", () => {
       /^tool_choice\.tools\[1\]\.type: "mcp"/
     ]
   ])("refuses the choice %j", (given, text) => {
-    assert.match(buildChoice(given, new Set()).refusal ?? "", text)
+    assert.match(buildChoice(given, new Adjusted()).refusal ?? "", text)
   })
 
   const Name = Schema.Literals(["parameters", "function", "schema", "input_schema", "tools", "name", "type", "extra"])

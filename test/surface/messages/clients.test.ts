@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { cacheLastBlock, mergeTurns } from "../../../src/surfaces/messageTurns.ts"
+import { Adjusted } from "../../../src/vendors/adjustments.ts"
 import { type Json, type JsonObject, objectOf } from "../../../src/wire/json.ts"
 import { message } from "../../support/claude.ts"
 import { post } from "../../support/http.ts"
@@ -193,7 +194,7 @@ describe("any conversation", () => {
   it("is merged into turns that alternate, without losing a block", () => {
     fc.assert(
       fc.property(conversation, (messages) => {
-        const named = new Set<string>()
+        const named = new Adjusted()
         const body = { messages: messages as ReadonlyArray<Json> }
         const merged = messagesOf(mergeTurns(body, named))
         for (const [at, { role }] of merged.entries()) assert.notStrictEqual(role, merged[at - 1]?.role)
@@ -213,7 +214,7 @@ describe("any conversation", () => {
     fc.assert(
       fc.property(conversation, fc.nat(6), (messages, marks) => {
         const system = Array.from({ length: marks }, () => text("s", { cache_control: mark }))
-        const named = new Set<string>()
+        const named = new Adjusted()
         const { cache_control, ...got } = cacheLastBlock(
           { system, messages: messages as ReadonlyArray<Json>, cache_control: mark },
           named
@@ -238,7 +239,7 @@ describe("any conversation", () => {
     ["one that is there is enough", [text("a", { cache_control: mark })], undefined],
     ["nothing takes one", [text("")], undefined]
   ])("%s", (_, content, expected) => {
-    const named = new Set<string>()
+    const named = new Adjusted()
     const body = { messages: [{ role: "user", content }] }
     const got = cacheLastBlock({ ...body, cache_control: mark }, named)
     assert.deepStrictEqual(got, expected === undefined ? body : { messages: [{ role: "user", content: expected }] })
@@ -246,6 +247,6 @@ describe("any conversation", () => {
   })
 
   it("asks for nothing with null", () => {
-    assert.deepStrictEqual(cacheLastBlock({ cache_control: null }, new Set()), {})
+    assert.deepStrictEqual(cacheLastBlock({ cache_control: null }, new Adjusted()), {})
   })
 })
