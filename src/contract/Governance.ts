@@ -16,6 +16,7 @@ export const GovernanceFlag = Schema.Struct({
   ),
   omitted: Schema.optionalKey(int("How many destinations are not listed.", 3))
 }).annotate(named("GovernanceFlag", "A tool call that names an outbound destination."))
+export type GovernanceFlag = typeof GovernanceFlag.Type
 
 export const Governance = Schema.Struct({
   flags: described(Schema.Array(GovernanceFlag), "One flag for each such call.")

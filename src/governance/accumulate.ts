@@ -1,27 +1,10 @@
 /** Where tool calls go: the flags of a whole reply's calls, and of a stream's, which are collected from its pieces. */
+import type { Governance, GovernanceFlag } from "../contract/Governance.ts"
 import { runNow, type Slices } from "../wire/slices.ts"
 import { collectArguments, collectValue, type Found, makeCollector, type ScanMode } from "./scan.ts"
 
-/** One tool call that names outbound destinations (docs/api.md#governance-flag). */
-export interface Flag {
-  readonly tool_call_id: string
-  readonly tool_name: string
-  /** Unique, in order of appearance, never empty. */
-  readonly destinations: ReadonlyArray<string>
-  readonly reason: "external_destination"
-  /** There were more destinations than are listed. */
-  readonly truncated?: true
-  /** How many are not listed. */
-  readonly omitted?: number
-}
-
-/** The value of `x_gateway_governance`; absent when no call is flagged. */
-export interface Governance {
-  readonly flags: ReadonlyArray<Flag>
-}
-
-/** The flag for what was found in one call, or `undefined` when that is nothing. */
-const flagOf = (id: string, name: string, { destinations, omitted }: Found): Flag | undefined =>
+/** The flag for what was found in one call, or `undefined` when that is nothing (docs/api.md#governance-flag). */
+const flagOf = (id: string, name: string, { destinations, omitted }: Found): GovernanceFlag | undefined =>
   destinations.length === 0
     ? undefined
     : {
@@ -39,7 +22,7 @@ export type Called = { readonly id: string; readonly name: string } & (
 )
 
 /** What goes into `x_gateway_governance`, or `undefined` when the field must be absent. */
-export const governanceOf = (flags: ReadonlyArray<Flag>): Governance | undefined =>
+export const governanceOf = (flags: ReadonlyArray<GovernanceFlag>): Governance | undefined =>
   flags.length === 0 ? undefined : { flags }
 
 /**
@@ -75,7 +58,7 @@ export interface Accumulator {
   /** Scans it, so that the flags are there. */
   readonly scan: () => Slices<void>
   /** The flags of all calls so far, completed or cut off: those that came whole, then the others in the order in which they started. May be asked repeatedly. */
-  readonly flags: () => ReadonlyArray<Flag>
+  readonly flags: () => ReadonlyArray<GovernanceFlag>
 }
 
 interface Call {
@@ -88,7 +71,7 @@ interface Call {
   found: Found | undefined
 }
 
-const none: ReadonlyArray<Flag> = []
+const none: ReadonlyArray<GovernanceFlag> = []
 
 /** Characters that are scanned in one step: about a millisecond, at most a few. */
 const light = 64 * 1024
@@ -127,7 +110,7 @@ export const makeAccumulator = (mode: ScanMode = "spec"): Accumulator => {
   }
   const unscanned = (list: ReadonlyArray<Call>): number =>
     list.reduce((sum, { found, size }) => (found === undefined ? sum + size : sum), 0)
-  const flagsIn = (list: ReadonlyArray<Call>): ReadonlyArray<Flag> =>
+  const flagsIn = (list: ReadonlyArray<Call>): ReadonlyArray<GovernanceFlag> =>
     list.flatMap((call) => flagOf(call.id, call.name, runNow(foundIn(call, mode))) ?? [])
 
   const take = (piece: CallPiece, size: number): void => {

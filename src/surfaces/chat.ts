@@ -8,7 +8,8 @@ import type { Route } from "../catalog/Route.ts"
 import { estimateOf, isCount, reservedOutput, type Tokens } from "../catalog/Tokens.ts"
 import { ChatRequest } from "../contract/Chat.ts"
 import { type ApiError, apiErrorBody } from "../contract/Errors.ts"
-import type { CallPiece, Governance } from "../governance/accumulate.ts"
+import type { Governance } from "../contract/Governance.ts"
+import type { CallPiece } from "../governance/accumulate.ts"
 import type { Frame, Progress, Protocol } from "../stream/Frame.ts"
 import { Adjusted, reportLeftOut } from "../vendors/adjustments.ts"
 import { chunkWriter, type Heading, makeUsage, readAnswer, renderCompletion } from "../vendors/answer.ts"
@@ -257,8 +258,8 @@ export const chat: Surface<ChatRequest, PreparedChat, ApiError> = {
       const received = { stream: false, events: 0, bytes: bytes.length, inputEstimate }
       const usage = isCount(answer.usage, received) ? answer.usage : estimateOf(answer.usage, received)
       return {
-        calls: answer.toolCalls.map(({ id, function: { arguments: args, name } }) => ({ id, name, arguments: args })),
-        body: (governance) => renderCompletion({ ...answer, usage }, { ...heading, governance }),
+        calls: (answer.message.tool_calls ?? []).map(({ id, function: called }) => ({ id, ...called })),
+        body: (governance) => renderCompletion({ ...answer, usage }, heading, governance),
         tokens: usage,
         finishReason: answer.finishReason,
         filtered: answer.finishReason === "content_filter"

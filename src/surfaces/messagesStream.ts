@@ -4,7 +4,8 @@
 
 import { unreadable } from "../catalog/UpstreamFault.ts"
 import { messagesErrorBody } from "../contract/Errors.ts"
-import type { CallPiece, Governance } from "../governance/accumulate.ts"
+import type { Governance } from "../contract/Governance.ts"
+import type { CallPiece } from "../governance/accumulate.ts"
 import { type Frame, outputBytes, type Progress, type Protocol } from "../stream/Frame.ts"
 import { isFilter, isGuarded } from "../vendors/answer.ts"
 import { claudeFault, overlayUsage, tokensOf, totalsAtEnd } from "../vendors/claude/reply.ts"

@@ -6,7 +6,7 @@ import type { Scrub } from "../cloud/fault.ts"
 import type { Called } from "../governance/accumulate.ts"
 import type { Summary } from "../stream/Frame.ts"
 import { isFilter, isGuarded } from "../vendors/answer.ts"
-import { countedTokens, responsesNames } from "../vendors/openaiUsage.ts"
+import { countedTokens } from "../vendors/openaiUsage.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import type { Rendered } from "./Surface.ts"
 
@@ -63,7 +63,7 @@ export const callsOf = (response: JsonObject): ReadonlyArray<Called> =>
   arrayOf(response.output).flatMap((item) => callOf(item) ?? [])
 
 const tokensOf = (usage: Json | undefined): Tokens | undefined =>
-  countOf(objectOf(usage).input_tokens) === undefined ? undefined : countedTokens(usage, responsesNames)
+  countOf(objectOf(usage).input_tokens) === undefined ? undefined : countedTokens(usage, "responses")
 
 /** A failure in the cloud's words, freed of what is the operator's; undefined where nothing must go. */
 export const scrubbedError = (response: JsonObject, scrub: Scrub): JsonObject | undefined => {

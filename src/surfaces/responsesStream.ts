@@ -57,12 +57,7 @@ const finish = (state: ResponsesState, name: string, data: string, fields: JsonO
   return {
     ...(hidden ? print(responseWithoutEncrypted(response)) : { event: name, data }),
     calls: callsOf(response).map((call) => ({ type: "whole", call })),
-    flagged: (governance) => [
-      print({
-        ...responseWithoutEncrypted(response),
-        x_gateway_governance: { flags: [...governance.flags].map((flag) => ({ ...flag })) }
-      })
-    ]
+    flagged: (governance) => [print({ ...responseWithoutEncrypted(response), x_gateway_governance: governance })]
   }
 }
 

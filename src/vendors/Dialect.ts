@@ -8,28 +8,10 @@ import type { Route } from "../catalog/Route.ts"
 import type { Tokens } from "../catalog/Tokens.ts"
 import type { UpstreamFault } from "../catalog/UpstreamFault.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
-import type { ToolCall } from "../contract/ChatMessage.ts"
 import type { FinishReason } from "../contract/ChatReply.ts"
 import type { Json, JsonObject } from "../wire/json.ts"
 import type { Event } from "../wire/sse.ts"
 import type { Adjusted } from "./adjustments.ts"
-
-/** A whole answer, in no one's format. */
-export interface Answer {
-  readonly content: string | null
-  /** OpenAI's own field: what a model says instead of an answer that a schema asked for. */
-  readonly refusal?: string | undefined
-  readonly toolCalls: ReadonlyArray<ToolCall>
-  readonly finishReason: FinishReason
-  readonly usage: Tokens
-  /** What the vendor needs back with the message (`message.extra_content`). */
-  readonly extra: JsonObject | undefined
-  /** OpenAI's own: sources of parts of the text, as they came. */
-  readonly annotations?: ReadonlyArray<Json> | undefined
-  /** OpenAI's own: how likely the tokens were (`choices[].logprobs`), as it came. */
-  readonly logprobs?: JsonObject | undefined
-  readonly served?: Served | undefined
-}
 
 /** OpenAI's own: how the request was served, in fields of the completion itself. */
 export type Served = Readonly<Partial<Record<"service_tier" | "system_fingerprint", string>>>
@@ -37,7 +19,9 @@ export type Served = Readonly<Partial<Record<"service_tier" | "system_fingerprin
 /** A piece of a streamed answer. `index` counts tool calls only, from 0. */
 export type Piece =
   | { readonly type: "text"; readonly text: string; readonly logprobs?: JsonObject }
+  /** OpenAI's own: what a model says instead of an answer that a schema asked for. */
   | { readonly type: "refusal"; readonly text: string; readonly logprobs?: JsonObject }
+  /** OpenAI's own: sources of parts of the text, as they came. */
   | { readonly type: "annotations"; readonly annotations: ReadonlyArray<Json> }
   | {
       readonly type: "call"
@@ -66,7 +50,7 @@ export interface Ending {
   readonly finishReason: FinishReason
   readonly usage: Tokens | undefined
   readonly served?: Served | undefined
-  /** Of a whole reply; those of a stream come with its pieces. */
+  /** How likely the tokens of a whole reply were (`choices[].logprobs`); those of a stream come with its pieces. */
   readonly logprobs?: JsonObject | undefined
 }
 

@@ -6,11 +6,10 @@ import { createHash, randomBytes } from "node:crypto"
 import { Result } from "effect"
 import type { Tokens } from "../catalog/Tokens.ts"
 import { type Broken, type UpstreamFault, unfinished } from "../catalog/UpstreamFault.ts"
-import type { ToolCall } from "../contract/ChatMessage.ts"
 import type { Completion, CompletionChunk, FinishReason, Usage } from "../contract/ChatReply.ts"
 import type { Governance } from "../contract/Governance.ts"
 import { type Json, type JsonObject, textOf } from "../wire/json.ts"
-import type { Answer, Ending, Piece, Pieces, ReplyReader, Served } from "./Dialect.ts"
+import type { Ending, Piece, Pieces, ReplyReader, Served } from "./Dialect.ts"
 
 /** Unique across turns, so that a history of several turns is unambiguous (docs/decisions.md#tool-calls-of-gemini). */
 export const newCallId = (): string => `call_${randomBytes(12).toString("hex")}`
@@ -29,9 +28,9 @@ export const callId = (id: string): string => (id.length <= maxCallId ? id : dig
 export const finishOf = (reason: FinishReason, calls: number): FinishReason =>
   reason === "stop" && calls > 0 ? "tool_calls" : reason
 
-export const makeCall = (id: string, name: string, args: string, extra?: JsonObject): ToolCall => ({
+const makeCall = (id: string, name: string, args: string, extra: JsonObject | undefined) => ({
   id,
-  type: "function",
+  type: "function" as const,
   function: { name, arguments: args },
   ...(extra === undefined ? {} : { extra_content: extra })
 })
@@ -52,18 +51,22 @@ export const servedOf = ({ service_tier, system_fingerprint }: JsonObject): Serv
   }
 }
 
-/** `content` is null where there is none beside tool calls or a filter; an answer of no words is an empty string. */
-const answerOf = (pieces: ReadonlyArray<Piece>, { usage, ...ending }: Ending): Answer => {
+/** A whole answer. */
+export interface Answer extends Ending {
+  readonly message: Completion["choices"][number]["message"]
+  readonly usage: Tokens
+}
+
+/**
+ * Null content stands only beside what is said instead, so that the message can be given back as it is; an answer of no words is an
+ * empty string. `refusal` is null where there is none, because OpenAI's schema demands the key.
+ */
+const messageOf = (pieces: ReadonlyArray<Piece>): Answer["message"] => {
   let text = ""
-  let refusal: string | undefined
+  let refusal: string | null = null
   let annotations: Array<Json> | undefined
   let extra: JsonObject | undefined
-  const calls: Array<{
-    readonly id: string
-    readonly name: string
-    args: string
-    readonly extra: JsonObject | undefined
-  }> = []
+  const calls: Array<Extract<Piece, { readonly type: "call" }> & { args: string }> = []
   for (const piece of pieces) {
     switch (piece.type) {
       case "text":
@@ -77,7 +80,7 @@ const answerOf = (pieces: ReadonlyArray<Piece>, { usage, ...ending }: Ending): A
         for (const annotation of piece.annotations) annotations.push(annotation)
         break
       case "call":
-        calls.push({ id: piece.id, name: piece.name, args: "", extra: piece.extra })
+        calls.push({ ...piece, args: "" })
         break
       case "arguments": {
         const call = calls[piece.index]
@@ -88,15 +91,15 @@ const answerOf = (pieces: ReadonlyArray<Piece>, { usage, ...ending }: Ending): A
         extra = piece.extra
     }
   }
-  const silent = calls.length > 0 || ending.finishReason === "content_filter" || refusal !== undefined
   return {
-    ...ending,
-    content: text === "" && silent ? null : text,
+    role: "assistant",
+    content: text === "" && (calls.length > 0 || refusal !== null) ? null : text,
     refusal,
-    annotations,
-    toolCalls: calls.map(({ args, extra, id, name }) => makeCall(id, name, args, extra)),
-    usage: usage ?? { input: 0, output: 0 },
-    extra
+    ...(annotations === undefined ? {} : { annotations }),
+    ...(calls.length === 0
+      ? {}
+      : { tool_calls: calls.map(({ args, extra, id, name }) => makeCall(id, name, args, extra)) }),
+    ...(extra === undefined ? {} : { extra_content: extra })
   }
 }
 
@@ -104,7 +107,12 @@ const answerOf = (pieces: ReadonlyArray<Piece>, { usage, ...ending }: Ending): A
 export const readAnswer = (reader: ReplyReader, body: JsonObject): Result.Result<Answer, UpstreamFault> => {
   const pieces: Array<Piece> = []
   const fault = reader.whole(body, pieces)
-  return fault === undefined ? Result.map(reader.end(pieces), (ending) => answerOf(pieces, ending)) : Result.fail(fault)
+  if (fault !== undefined) return Result.fail(fault)
+  return Result.map(reader.end(pieces), (ending) => ({
+    ...ending,
+    message: messageOf(pieces),
+    usage: ending.usage ?? { input: 0, output: 0 }
+  }))
 }
 
 /** `failed`: there is no usable answer. */
@@ -175,35 +183,19 @@ export const makeUsage = ({ input, output, cached, reasoning }: Tokens): Usage =
   ...(reasoning === undefined ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } })
 })
 
-/**
- * Null content stands only beside what is said instead, so that the message can be given back as it is. `refusal` and `logprobs`
- * are null where there are none, because OpenAI's schema demands the keys.
- */
+/** `logprobs` is null where there are none, because OpenAI's schema demands the key. */
 export const renderCompletion = (
-  answer: Answer,
-  { id, created, model, governance }: Heading & { readonly governance?: Governance | undefined }
+  { finishReason, logprobs, message, served, usage }: Answer,
+  { id, created, model }: Heading,
+  governance?: Governance
 ): Completion => ({
   id,
   object: "chat.completion",
   created,
   model,
-  choices: [
-    {
-      index: 0,
-      message: {
-        role: "assistant",
-        content: answer.content ?? (answer.toolCalls.length > 0 || answer.refusal !== undefined ? null : ""),
-        refusal: answer.refusal ?? null,
-        ...(answer.annotations === undefined ? {} : { annotations: answer.annotations }),
-        ...(answer.toolCalls.length === 0 ? {} : { tool_calls: answer.toolCalls }),
-        ...(answer.extra === undefined ? {} : { extra_content: answer.extra })
-      },
-      logprobs: answer.logprobs ?? null,
-      finish_reason: answer.finishReason
-    }
-  ],
-  usage: makeUsage(answer.usage),
-  ...answer.served,
+  choices: [{ index: 0, message, logprobs: logprobs ?? null, finish_reason: finishReason }],
+  usage: makeUsage(usage),
+  ...served,
   ...(governance === undefined ? {} : { x_gateway_governance: governance })
 })
 
@@ -257,11 +249,8 @@ const deltaOf = (piece: Piece): Delta | undefined => {
       return { annotations: piece.annotations }
     case "arguments":
       return { tool_calls: [{ index: piece.index, function: { arguments: piece.text } }] }
-    case "call": {
-      const { index, id, name, extra } = piece
-      const call = { index, id, type: "function" as const, function: { name, arguments: "" } }
-      return { tool_calls: [extra === undefined ? call : { ...call, extra_content: extra }] }
-    }
+    case "call":
+      return { tool_calls: [{ index: piece.index, ...makeCall(piece.id, piece.name, "", piece.extra) }] }
     case "extra":
       return { extra_content: piece.extra }
     case "call-end":

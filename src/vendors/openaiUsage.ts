@@ -3,40 +3,27 @@ import type { Route } from "../catalog/Route.ts"
 import { countOf, type Tokens } from "../catalog/Tokens.ts"
 import { isObject, type Json, objectOf } from "../wire/json.ts"
 
-/** What a format calls its counts: of the input, of the output, and the details of each. */
-interface Names {
-  readonly input: string
-  readonly output: string
-  readonly inputDetails: string
-  readonly outputDetails: string
-}
-
-export const chatNames: Names = {
-  input: "prompt_tokens",
-  output: "completion_tokens",
-  inputDetails: "prompt_tokens_details",
-  outputDetails: "completion_tokens_details"
-}
-export const responsesNames: Names = {
-  input: "input_tokens",
-  output: "output_tokens",
-  inputDetails: "input_tokens_details",
-  outputDetails: "output_tokens_details"
-}
+/** What the formats call their counts of input and output. */
+const names = {
+  chat: ["prompt_tokens", "completion_tokens"],
+  responses: ["input_tokens", "output_tokens"]
+} as const
+type Format = keyof typeof names
 
 /** As counted; undefined where nothing was. */
-export const countedTokens = (usage: Json | undefined, names: Names): Tokens | undefined =>
-  isObject(usage)
-    ? {
-        input: countOf(usage[names.input]) ?? 0,
-        output: countOf(usage[names.output]) ?? 0,
-        cached: countOf(objectOf(usage[names.inputDetails]).cached_tokens),
-        reasoning: countOf(objectOf(usage[names.outputDetails]).reasoning_tokens)
-      }
-    : undefined
+export const countedTokens = (usage: Json | undefined, format: Format): Tokens | undefined => {
+  if (!isObject(usage)) return undefined
+  const [input, output] = names[format]
+  return {
+    input: countOf(usage[input]) ?? 0,
+    output: countOf(usage[output]) ?? 0,
+    cached: countOf(objectOf(usage[`${input}_details`]).cached_tokens),
+    reasoning: countOf(objectOf(usage[`${output}_details`]).reasoning_tokens)
+  }
+}
 
 /** The same for a chat answer, which counts reasoning apart where the model does. */
-export const answerTokens = (usage: Json | undefined, { model }: Route, names: Names): Tokens | undefined => {
-  const tokens = countedTokens(usage, names)
+export const answerTokens = (usage: Json | undefined, { model }: Route, format: Format): Tokens | undefined => {
+  const tokens = countedTokens(usage, format)
   return tokens && { ...tokens, reasoning: model.thinking.counted ? (tokens.reasoning ?? 0) : undefined }
 }

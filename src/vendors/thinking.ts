@@ -6,7 +6,7 @@
 
 import { type Deployment, type Effort, efforts, type Model } from "../catalog/Catalog.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
-import { type Json, type JsonObject, numberOf, objectOf } from "../wire/json.ts"
+import { type JsonObject, numberOf, objectOf } from "../wire/json.ts"
 import type { Adjusted } from "./adjustments.ts"
 import { canThinkIn } from "./claude/turns.ts"
 
@@ -125,15 +125,19 @@ export const adjustThinking = (body: JsonObject, facts: ThinkingFacts): Adjusted
   const refused = takes(model.sampling, true) ? [] : samplingFields.filter((name) => name in body)
   for (const name of refused) changes.push(`${name}:removed`)
 
+  const chosen = unforced(without(counted, refused), model, changes)
+  if (changes.length === 0) return { body: counted, changes }
+  const thinking = { ...objectOf(body.thinking), type: "enabled", budget_tokens: budget }
+  return { body: { ...chosen, thinking }, changes }
+}
+
+/** A forced choice of a tool that the model does not take beside thinking becomes `auto`. */
+const unforced = (body: JsonObject, model: Model, changes: Array<string>): JsonObject => {
   const choice = objectOf(body.tool_choice)
   const forced = (choice.type === "any" || choice.type === "tool") && !takes(model.forcedToolChoice, true)
-  if (forced) changes.push(`tool_choice:${choice.type}->auto`)
-  if (changes.length === 0) return { body: counted, changes }
-
-  const adjusted: { [key: string]: Json } = { ...without(counted, refused) }
-  adjusted.thinking = { ...objectOf(body.thinking), type: "enabled", budget_tokens: budget }
-  if (forced) adjusted.tool_choice = { ...without(choice, ["name"]), type: "auto" }
-  return { body: adjusted, changes }
+  if (!forced) return body
+  changes.push(`tool_choice:${choice.type}->auto`)
+  return { ...body, tool_choice: { ...without(choice, ["name"]), type: "auto" } }
 }
 
 /** A block with a budget as the adaptive API takes it; everything else as it came. */
@@ -144,20 +148,14 @@ const adaptiveThinking = (body: JsonObject, model: Model): AdjustedThinking => {
   if (!adaptive || budget === undefined) return { body, changes: [] }
   const changes = ["thinking:enabled->adaptive"]
   const config = objectOf(body.output_config)
-  const adjusted: { [key: string]: Json } = { ...body, thinking: { ...thinking, type: "adaptive" } }
+  let adjusted: JsonObject = { ...body, thinking: { ...thinking, type: "adaptive" } }
   if ((config.effort ?? undefined) === undefined) {
     const affordable = efforts.findLast((effort) => effort !== "none" && budgets[effort] <= budget)
     const effort = nearestEffort(affordable ?? "low", model)
-    adjusted.output_config = { ...config, effort }
+    adjusted = { ...adjusted, output_config: { ...config, effort } }
     changes.push(`budget_tokens:${budget}->${effort}`)
   }
-  const choice = objectOf(body.tool_choice)
-  const forced = (choice.type === "any" || choice.type === "tool") && !takes(model.forcedToolChoice, true)
-  if (forced) {
-    adjusted.tool_choice = { ...without(choice, ["name"]), type: "auto" }
-    changes.push(`tool_choice:${choice.type}->auto`)
-  }
-  return { body: adjusted, changes }
+  return { body: unforced(adjusted, model, changes), changes }
 }
 
 /** Sampling of a native body, where the model never takes it. `adjusted` takes what goes. */

@@ -1,14 +1,10 @@
-import {
-  type Accumulator,
-  type Called,
-  type Flag,
-  governanceOfCalls,
-  makeAccumulator
-} from "../../src/governance/accumulate.ts"
+import type { GovernanceFlag } from "../../src/contract/Governance.ts"
+import { type Accumulator, type Called, governanceOfCalls, makeAccumulator } from "../../src/governance/accumulate.ts"
 import { runNow } from "../../src/wire/slices.ts"
 
 /** The flag of one call, scanned as the contract says. */
-export const flagCall = (call: Called): Flag | undefined => runNow(governanceOfCalls([call], "spec"))?.flags[0]
+export const flagCall = (call: Called): GovernanceFlag | undefined =>
+  runNow(governanceOfCalls([call], "spec"))?.flags[0]
 
 /** An accumulator, and its pieces by name. */
 export const accumulating = () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Schema } from "effect"
+import { Result, Schema } from "effect"
 import { Completion, CompletionChunk } from "../../src/contract/ChatReply.ts"
-import { chunkWriter, makeCall, renderCompletion } from "../../src/vendors/answer.ts"
-import type { Answer, Piece } from "../../src/vendors/Dialect.ts"
+import { type Answer, chunkWriter, readAnswer, renderCompletion } from "../../src/vendors/answer.ts"
+import type { Piece, ReplyReader } from "../../src/vendors/Dialect.ts"
 import { call, chunksOf } from "./support.ts"
 
 const heading = { id: "chatcmpl-1", created: 7, model: 'claude-"x":il2' }
@@ -23,14 +23,12 @@ const deltas = (texts: ReadonlyArray<string>) => parse(texts).map((chunk) => chu
 
 describe("a completion", () => {
   const answer: Answer = {
-    content: "a",
-    toolCalls: [],
+    message: { role: "assistant", content: "a", refusal: null },
     finishReason: "stop",
-    usage: tokens,
-    extra: undefined
+    usage: tokens
   }
   it("says what there is, and nothing else", () => {
-    const plain = renderCompletion(answer, { ...heading, governance: undefined })
+    const plain = renderCompletion(answer, heading)
     expect(JSON.parse(JSON.stringify(plain))).toStrictEqual({
       ...heading,
       object: "chat.completion",
@@ -47,12 +45,20 @@ describe("a completion", () => {
   })
 
   it("carries calls, what the vendor needs back, and the flag", () => {
-    const toolCalls = [makeCall("x", "f", "{}")]
     const extra = { anthropic: { thinking_blocks: [] } }
-    const full = renderCompletion(
-      { ...answer, content: null, toolCalls, finishReason: "tool_calls", extra },
-      { ...heading, governance }
-    )
+    const reader: ReplyReader = {
+      whole: (_, out) => {
+        out.push({ type: "call", index: 0, id: "x", name: "f" })
+        out.push({ type: "arguments", index: 0, text: "{}" })
+        out.push({ type: "extra", extra })
+        return undefined
+      },
+      step: () => undefined,
+      end: () => Result.succeed({ finishReason: "tool_calls", usage: undefined }),
+      ended: () => true,
+      usage: () => undefined
+    }
+    const full = renderCompletion(Result.getOrThrow(readAnswer(reader, {})), heading, governance)
     expect(full.choices[0]?.message).toEqual({
       role: "assistant",
       content: null,

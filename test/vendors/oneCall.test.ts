@@ -61,17 +61,17 @@ describe.each(vendors)("%s", (_, route, body, events) => {
 
   it("passes on the first call of several, with what belongs to it, and all of the text", () => {
     const answer = Result.getOrThrow(dialect(route).reply(Object(body), route, asked))
-    expect(answer.toolCalls.map((call) => call.function.name)).toEqual(["a"])
-    expect(answer).toMatchObject({ content: "Both. Soon.", finishReason: "tool_calls" })
+    expect(answer.message.tool_calls?.map((call) => call.function.name)).toEqual(["a"])
+    expect(answer).toMatchObject({ message: { content: "Both. Soon." }, finishReason: "tool_calls" })
     const heard = folded(Result.getOrThrow(hearStream(route, events, asked)))
     expect(heard.calls.map(({ name, arguments: args }) => [name, args])).toEqual([["a", '{"n":"a"}']])
     expect(heard).toMatchObject({ text: "Both. Soon.", finishReason: "tool_calls" })
-    expect(heard.calls[0]?.extra).toEqual(answer.toolCalls[0]?.extra_content)
+    expect(heard.calls[0]?.extra).toEqual(answer.message.tool_calls?.[0]?.extra_content)
   })
 
   it("passes on all of them where it was not asked for", () => {
     const plain = chat({ tools: [tool("a"), tool("b")] })
-    expect(Result.getOrThrow(dialect(route).reply(Object(body), route, plain)).toolCalls).toHaveLength(2)
+    expect(Result.getOrThrow(dialect(route).reply(Object(body), route, plain)).message.tool_calls).toHaveLength(2)
     expect(folded(Result.getOrThrow(hearStream(route, events, plain))).calls).toHaveLength(2)
   })
 })

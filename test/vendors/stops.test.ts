@@ -115,7 +115,8 @@ describe("a dialect whose vendor takes none", () => {
 
   it("cuts a whole answer", () => {
     const answer = Result.getOrThrow(dialect(terra).reply(json(responseOf(output)), terra, asked))
-    expect(answer).toMatchObject({ content: "one ", toolCalls: [], finishReason: "stop" })
+    expect(answer.message).toStrictEqual({ role: "assistant", content: "one ", refusal: null })
+    expect(answer.finishReason).toBe("stop")
   })
 
   it("shows all of what has no sequence, held back or not", () => {
@@ -132,7 +133,7 @@ describe("a dialect whose vendor takes none", () => {
   it("watches beside reasoning only, where the vendor takes them without", () => {
     const body = { choices: [{ message: { content: "one END two" }, finish_reason: "stop" }] }
     const say = (reasoning_effort: string) =>
-      Result.getOrThrow(dialect(azure).reply(body, azure, chat({ stop: "END", reasoning_effort }))).content
+      Result.getOrThrow(dialect(azure).reply(body, azure, chat({ stop: "END", reasoning_effort }))).message.content
     expect([say("low"), say("none")]).toEqual(["one ", "one END two"])
   })
 
@@ -141,7 +142,7 @@ describe("a dialect whose vendor takes none", () => {
     const body = { choices: [{ message: { content: "one END two" }, finish_reason: "stop" }] }
     for (const route of [azure, oss]) {
       expect(say(route, asked).stop).toEqual(["Q1", "Q2", "Q3", "Q4"])
-      expect(Result.getOrThrow(dialect(route).reply(body, route, chat(asked))).content).toBe("one ")
+      expect(Result.getOrThrow(dialect(route).reply(body, route, chat(asked))).message.content).toBe("one ")
     }
   })
 
@@ -153,7 +154,8 @@ describe("a dialect whose vendor takes none", () => {
       { type: "tool_use", id: "t", name: "f", input: {} }
     ]
     const cut = Result.getOrThrow(dialect(sonnet).reply({ content, stop_reason: "tool_use" }, sonnet, chat({ stop })))
-    expect(cut).toMatchObject({ content: "one", toolCalls: [], finishReason: "stop" })
+    expect(cut.message).toStrictEqual({ role: "assistant", content: "one", refusal: null })
+    expect(cut.finishReason).toBe("stop")
     const events = ["one\n", "\ntwo"].map((text) => ({
       type: "content_block_delta",
       index: 0,

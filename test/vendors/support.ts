@@ -9,8 +9,8 @@ import type { UpstreamFault } from "../../src/catalog/UpstreamFault.ts"
 import { ChatRequest } from "../../src/contract/Chat.ts"
 import type { Governance } from "../../src/contract/Governance.ts"
 import { Adjusted } from "../../src/vendors/adjustments.ts"
-import { type chunkWriter, makeUsage, readAnswer } from "../../src/vendors/answer.ts"
-import type { Answer, Ending, Piece, ReplyReader } from "../../src/vendors/Dialect.ts"
+import { type Answer, type chunkWriter, makeUsage, readAnswer } from "../../src/vendors/answer.ts"
+import type { Ending, Piece, ReplyReader } from "../../src/vendors/Dialect.ts"
 import { dialectOf } from "../../src/vendors/dialects.ts"
 import type { Json, JsonObject } from "../../src/wire/json.ts"
 import type { Event } from "../../src/wire/sse.ts"
@@ -152,8 +152,8 @@ export const folded = ({ pieces, ending }: Heard) => ({
 })
 
 export const foldedAnswer = (answer: Answer) => ({
-  text: answer.content ?? "",
-  calls: answer.toolCalls.map((call) => ({
+  text: answer.message.content ?? "",
+  calls: (answer.message.tool_calls ?? []).map((call) => ({
     name: call.function.name,
     extra: call.extra_content ?? undefined,
     arguments: call.function.arguments

@@ -16,7 +16,7 @@ import {
 } from "../../wire/json.ts"
 import { addText, callId, finishOf, finishOfWord, isGuarded, newCallId, servedOf } from "../answer.ts"
 import type { Dialect, Pieces, Served } from "../Dialect.ts"
-import { answerTokens, chatNames } from "../openaiUsage.ts"
+import { answerTokens } from "../openaiUsage.ts"
 import { noFilter, reasoningFilter, type TextFilter } from "../textFilters.ts"
 
 /** Of the `error` of a chunk of chat completions. A status may be given, or only a kind, in words that differ by the cloud. */
@@ -75,7 +75,7 @@ export const reader: Dialect["reader"] = (route) => {
       if (!isObject(choice.message)) return invalidBody
       guarded = isGuarded(body)
       reason = textOf(choice.finish_reason) ?? ""
-      tokens = answerTokens(body.usage, route, chatNames)
+      tokens = answerTokens(body.usage, route, "chat")
       served = servedOf(body)
       logprobs = readLogprobs(choice, route)
       say(choice.message, undefined, false, out)
@@ -90,7 +90,7 @@ export const reader: Dialect["reader"] = (route) => {
       if (isObject(chunk.error)) return gptFault(chunk.error)
       // Counts come in a chunk of their own; content filter results in chunks without choices or delta
       // (docs/decisions.md#chunks-without-choices).
-      tokens = answerTokens(chunk.usage, route, chatNames) ?? tokens
+      tokens = answerTokens(chunk.usage, route, "chat") ?? tokens
       const choice = objectOf(arrayOf(chunk.choices)[0])
       reason = textOf(choice.finish_reason) ?? reason
       guarded ||= isGuarded(chunk)

@@ -24,7 +24,7 @@ import {
 } from "../../wire/json.ts"
 import { addText, finishOf, finishOfWord, isGuarded, newCallId, servedOf } from "../answer.ts"
 import type { Dialect, Pieces, Served } from "../Dialect.ts"
-import { answerTokens, responsesNames } from "../openaiUsage.ts"
+import { answerTokens } from "../openaiUsage.ts"
 
 /** Its codes, as the statuses that they have before the first byte. */
 const statuses: ReadonlyMap<string, number> = new Map([
@@ -110,7 +110,7 @@ export const reader: Dialect["reader"] = (route) => {
   }
 
   const conclude = (response: JsonObject, out: Pieces): UpstreamFault | undefined => {
-    tokens = answerTokens(response.usage, route, responsesNames)
+    tokens = answerTokens(response.usage, route, "responses")
     served = servedOf(response)
     const finished = finishIn(response)
     if (Result.isFailure(finished)) return finished.failure

@@ -338,7 +338,7 @@ describe("limits", () => {
 })
 
 it("an answer of thinking alone has empty content, and the order last", () => {
-  expect(hear(opus, { content: [A], stop_reason: "max_tokens", usage: {} }).content).toBe("")
+  expect(hear(opus, { content: [A], stop_reason: "max_tokens", usage: {} }).message.content).toBe("")
   const deltas = chunks(opus, [A]).map((data) => objectOf(objectOf(arrayOf(JSON.parse(data).choices)[0]).delta))
   expect(deltas).toEqual([{ role: "assistant" }, { extra_content: expect.anything() }, {}])
 })

@@ -20,9 +20,11 @@ describe("replies", () => {
   })
 
   it("skip unknown blocks, and have null content beside calls or a refusal", () => {
-    expect(hear(sonnet, { content: [{ type: "server_tool_use", id: "s" }, text("a")], usage: {} }).content).toBe("a")
-    expect(hear(sonnet, { content: [], stop_reason: "refusal", usage: {} }).content).toBeNull()
-    expect(hear(sonnet, { content: [], stop_reason: "end_turn", usage: {} }).content).toBe("")
+    expect(
+      hear(sonnet, { content: [{ type: "server_tool_use", id: "s" }, text("a")], usage: {} }).message.content
+    ).toBe("a")
+    expect(hear(sonnet, { content: [], stop_reason: "refusal", usage: {} }).message.content).toBe("")
+    expect(hear(sonnet, { content: [], stop_reason: "end_turn", usage: {} }).message.content).toBe("")
   })
 
   it.each([[{}], [{ content: null }], [{ content: "<html>" }], [{ Output: { __type: "UnknownOperationException" } }]])(
@@ -53,7 +55,7 @@ describe("a JSON answer that was asked for in words", () => {
     ["", ""]
   ])("%j reads %j, streamed and not", (said, expected) => {
     const reply = dialect(sonnet).reply({ content: [text(said)], stop_reason: "end_turn", usage: {} }, sonnet, asked)
-    expect(Result.getOrThrow(reply).content).toBe(expected)
+    expect(Result.getOrThrow(reply).message.content).toBe(expected)
     const events = [
       ...[...said].map((text) => ({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } })),
       { type: "message_stop" }
@@ -63,6 +65,6 @@ describe("a JSON answer that was asked for in words", () => {
   })
 
   it("keeps its fences where text was asked for", () => {
-    expect(hear(sonnet, { content: [text("```json\n1\n```")], usage: {} }).content).toBe("```json\n1\n```")
+    expect(hear(sonnet, { content: [text("```json\n1\n```")], usage: {} }).message.content).toBe("```json\n1\n```")
   })
 })

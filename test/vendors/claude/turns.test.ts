@@ -172,8 +172,8 @@ describe("signed blocks", () => {
     const content = [thinking, redacted, text("t"), use, { ...thinking, thinking: "2" }, { ...use, id: "y" }]
     const answer = hear(sonnet, { content, stop_reason: "tool_use", usage: {} })
     const second = { anthropic: { thinking_blocks: [{ ...thinking, thinking: "2" }] } }
-    expect(answer.toolCalls.map((call) => call.extra_content)).toEqual([extra, second])
-    expect(answer.extra).toEqual({
+    expect(answer.message.tool_calls?.map((call) => call.extra_content)).toEqual([extra, second])
+    expect(answer.message.extra_content).toEqual({
       anthropic: {
         model: "claude-sonnet-4-5",
         thinking_blocks: [thinking, redacted, { ...thinking, thinking: "2" }],

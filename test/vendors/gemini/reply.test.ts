@@ -33,7 +33,9 @@ describe("replies", () => {
 
   it("a blocked prompt is filtered content", () => {
     const blocked = { promptFeedback: { blockReason: "SAFETY" }, usageMetadata: { promptTokenCount: 3 } }
-    expect(hear(flash, blocked)).toMatchObject({ content: null, finishReason: "content_filter", toolCalls: [] })
+    const answer = hear(flash, blocked)
+    expect(answer.message).toStrictEqual({ role: "assistant", content: "", refusal: null })
+    expect(answer.finishReason).toBe("content_filter")
     const heard = Result.getOrThrow(hearStream(flash, [blocked, { usageMetadata: { trafficType: "ON_DEMAND" } }]))
     expect(heard).toMatchObject({ pieces: [], ending: { finishReason: "content_filter", usage: { input: 3 } } })
   })
@@ -50,7 +52,7 @@ describe("replies", () => {
       }
     }
     const answer = hear(flash, body)
-    expect(answer.content).toBe("a")
+    expect(answer.message.content).toBe("a")
     expect(answer.usage).toEqual({ input: 11, output: 7, cached: 4, reasoning: 5 })
   })
 

@@ -261,7 +261,7 @@ describe("parameters", () => {
     const tools = say(flash, { tools: [tool(name)] }).tools
     expect(tools).toEqual([{ functionDeclarations: [{ name: sent }] }])
     const parts = [{ functionCall: { name: sent } }]
-    expect(hear(flash, { candidates: [{ content: { parts } }] }).toolCalls[0]?.function).toEqual({
+    expect(hear(flash, { candidates: [{ content: { parts } }] }).message.tool_calls?.[0]?.function).toEqual({
       name,
       arguments: "{}"
     })
@@ -334,7 +334,7 @@ describe("the vendor's own IDs of calls", () => {
           finishReason: "STOP"
         }
       ]
-    }).toolCalls
+    }).message.tool_calls ?? []
   const replayed = (given: ReturnType<typeof answered>) => {
     const messages = [
       { role: "user", content: "a" },

@@ -22,15 +22,14 @@ describe("replies", () => {
       choice({ role: "assistant", content: "", tool_calls: [call("call_1", "f", '{ "a" :1}')] })
     )
     expect(answer).toMatchObject({
-      content: null,
-      finishReason: "tool_calls",
-      toolCalls: [call("call_1", "f", '{ "a" :1}')]
+      message: { content: null, tool_calls: [call("call_1", "f", '{ "a" :1}')] },
+      finishReason: "tool_calls"
     })
   })
 
   it("keep calls apart that have one index", () => {
     const calls = ["call_1", "call_2"].map((id) => ({ index: 0, ...call(id, "f", "{}") }))
-    expect(hear(azure, choice({ content: null, tool_calls: calls })).toolCalls).toEqual([
+    expect(hear(azure, choice({ content: null, tool_calls: calls })).message.tool_calls).toEqual([
       call("call_1", "f", "{}"),
       call("call_2", "f", "{}")
     ])
@@ -42,7 +41,9 @@ describe("replies", () => {
   })
 
   it("show a refusal", () => {
-    expect(hear(azure, choice({ content: null, refusal: "no" }))).toMatchObject({ content: null, refusal: "no" })
+    expect(hear(azure, choice({ content: null, refusal: "no" }))).toMatchObject({
+      message: { content: null, refusal: "no" }
+    })
   })
 
   it.each([
@@ -60,22 +61,22 @@ describe("replies", () => {
     ["<<reasoning>x</reasoning>y", "<<reasoning>x</reasoning>y"],
     ["<reasoning>x</<reasoning></reasoning>y", "y"]
   ])("%j reads %j", (content, expected) => {
-    expect(hear(oss, choice({ content })).content).toBe(expected)
-    expect(hear(azure, choice({ content })).content).toBe(content)
+    expect(hear(oss, choice({ content })).message.content).toBe(expected)
+    expect(hear(azure, choice({ content })).message.content).toBe(content)
   })
 
   it.each(["call_0", "call_12", "0", "", "fc_7"])("make the ID %j of open weights unique", (id) => {
     const ids = [1, 2].map(
-      () => hear(oss, choice({ content: null, tool_calls: [call(id, "f", "{}")] })).toolCalls[0]?.id
+      () => hear(oss, choice({ content: null, tool_calls: [call(id, "f", "{}")] })).message.tool_calls?.[0]?.id
     )
     expect(new Set(ids).size).toBe(2)
     for (const made of ids) expect(made).toMatch(/^call_[0-9a-f]{24}$/)
   })
 
   it("leave other IDs alone", () => {
-    expect(hear(oss, choice({ content: null, tool_calls: [call("call_Ab12Cd34", "f", "{}")] })).toolCalls[0]?.id).toBe(
-      "call_Ab12Cd34"
-    )
+    expect(
+      hear(oss, choice({ content: null, tool_calls: [call("call_Ab12Cd34", "f", "{}")] })).message.tool_calls?.[0]?.id
+    ).toBe("call_Ab12Cd34")
   })
 
   it.each([

@@ -33,7 +33,7 @@ describe("streams", () => {
     const output = [{ ...textItem(""), content: parts }, textItem(""), textItem("c")]
     const heard = Result.getOrThrow(hearStream(terra, events(textEvents(0, ["a", "b"]), ending(output))))
     expect(folded(heard).text).toBe("ab\n\nc")
-    expect(hear(terra, json(responseOf(output))).content).toBe("ab\n\nc")
+    expect(hear(terra, json(responseOf(output))).message.content).toBe("ab\n\nc")
   })
 
   it("of many citations take time in proportion", async () => {
@@ -43,7 +43,7 @@ describe("streams", () => {
       (step) => {
         const part = { type: "output_text", text: "", annotations: [citation] }
         const body = json(responseOf([{ ...textItem(""), content: Array.from({ length: size }, () => part) }]))
-        step("hear", () => expect(hear(terra, body).annotations).toHaveLength(size))
+        step("hear", () => expect(hear(terra, body).message.annotations).toHaveLength(size))
       }
     expect(await superlinear(hearing, 4000)).toEqual([])
   })
@@ -55,7 +55,7 @@ describe("streams", () => {
         { type: "refusal", text: "no" }
       ])
     }
-    expect(hear(terra, json(responseOf([refusal])))).toMatchObject({ content: null, refusal: "no" })
+    expect(hear(terra, json(responseOf([refusal])))).toMatchObject({ message: { content: null, refusal: "no" } })
   })
 
   it.each([
