@@ -61,7 +61,12 @@ export const targetOf = (
 }
 
 /** What the span and metrics of a call say from its start. `sandbox`: its cloud is simulated. */
-const spanOf = ({ operation, route, stream }: CallKind, target: Target, sandbox: boolean): CallSpanOptions => ({
+const spanOf = (
+  { operation, route, stream }: CallKind,
+  target: Target,
+  region: string,
+  sandbox: boolean
+): CallSpanOptions => ({
   operation,
   provider: cloudFacts[route.deployment.cloud].provider,
   model: route.model.id,
@@ -70,6 +75,7 @@ const spanOf = ({ operation, route, stream }: CallKind, target: Target, sandbox:
   sandbox,
   level: route.level,
   deployment: route.deployment.model,
+  region,
   stream
 })
 
@@ -166,7 +172,7 @@ const makeAttempts = Effect.gen(function* () {
       const sent = Effect.provideService(client.execute(postJson(target.url, signed, body)), CurrentCall, context)
       const response = yield* guarded(target.circuit, Effect.mapError(sent, clientError))
       attempt.requestId = requestIdOf(response)
-      span.answered(target.address, response.status)
+      span.answered(response.status)
       if (full.has(response.status)) places.full(call.route.deployment, region, retryAfterOf(response.headers))
       const refused = refuseHead(contentType, response)
       if (refused !== undefined) return yield* refused
@@ -187,10 +193,9 @@ const makeAttempts = Effect.gen(function* () {
       const attempt = (region: string): Answering =>
         Effect.suspend(() => {
           const target = targetOf(cloud, kind, region)
-          const span = openSpan(spanOf(kind, target, simulated), call.record.span)
+          const span = openSpan(spanOf(kind, target, region, simulated), call.record.span)
           const noted: Attempt = { region, span, sent: false, requestId: undefined, lastBytesAt: 0 }
           call.record.attempts.push(noted)
-          span.asked(region)
           return endOnFailure(span)(ask(printed, target, noted, signedWith))
         })
 

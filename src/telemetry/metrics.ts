@@ -208,8 +208,9 @@ export const makeCallRecorder = (call: CallLabels) => {
       add(inputTokens, counted, positive(tokens?.input))
       if (output !== "text") return
       add(outputTokens, counted, positive(tokens?.output))
-      if (positive(tokens?.cached) > 0) add(cachedTokens, counted, positive(tokens?.cached))
-      if (positive(tokens?.reasoning) > 0) add(reasoningTokens, counted, positive(tokens?.reasoning))
+      const [cached, reasoning] = [positive(tokens?.cached), positive(tokens?.reasoning)]
+      if (cached > 0) add(cachedTokens, counted, cached)
+      if (reasoning > 0) add(reasoningTokens, counted, reasoning)
     }
   }
 }

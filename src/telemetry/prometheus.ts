@@ -18,26 +18,20 @@ export class MetricsPort extends Context.Service<
   }
 >()("gateway/telemetry/MetricsPort") {}
 
-/** The name in a `Host` header, without its port. */
-const nameOf = (host: string): string => host.replace(/:\d+$/, "")
-
 /**
  * `GET /metrics` in Prometheus' text format, until the scope closes. Port 0 picks a free one; the log names it.
  *
  * A server of Node's, not Effect's `PrometheusMetrics.layerHttp`: the layer of the `HttpRouter` is shared, so that this port
  * would serve the gateway's routes, too.
  */
-export const prometheusLayer = (options: {
-  readonly host: string
-  readonly port: number
-}): Layer.Layer<MetricsPort, OperatorError> =>
+export const prometheusLayer = (options: { readonly host: string; readonly port: number }) =>
   Layer.effect(
     MetricsPort,
     Effect.gen(function* () {
       const context = yield* Effect.context<never>()
       const metrics: Handler = (_, response) => {
-        response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" })
-        response.end(PrometheusMetrics.formatUnsafe(context, { metricNameMapper: prometheusName }))
+        const text = PrometheusMetrics.formatUnsafe(context, { metricNameMapper: prometheusName })
+        response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }).end(text)
       }
       const handlers = new Map<string, Handler>([["/metrics", metrics]])
       /**
@@ -47,7 +41,7 @@ export const prometheusLayer = (options: {
       const refuse = ({ headers, method, url = "" }: IncomingMessage): readonly [number, string] | undefined => {
         if (!handlers.has(url)) return [404, "not found"]
         if (method !== "GET" && method !== "HEAD") return [405, "only GET"]
-        const named = nameOf(headers.host ?? options.host)
+        const named = headers.host?.replace(/:\d+$/, "") ?? options.host
         return url !== "/metrics" && isLoopback(options.host) && !isLoopback(named)
           ? [421, "ask by a name of loopback, such as localhost, or set GATEWAY_METRICS_HOST"]
           : undefined
@@ -57,11 +51,8 @@ export const prometheusLayer = (options: {
         const refused = refuse(request)
         if (refused === undefined) return handlers.get(request.url ?? "")?.(request, response)
         const [status, text] = refused
-        response.writeHead(status, {
-          "content-type": "text/plain; charset=utf-8",
-          ...(status === 405 ? { allow: "GET, HEAD" } : {})
-        })
-        response.end(`${text}\n`)
+        if (status === 405) response.setHeader("allow", "GET, HEAD")
+        response.writeHead(status, { "content-type": "text/plain; charset=utf-8" }).end(`${text}\n`)
       }
       const server = createServer()
       guardSockets(server, "connection")
@@ -83,11 +74,9 @@ export const prometheusLayer = (options: {
       yield* Effect.logInfo(`metrics on http://${shown}:${port}/metrics, status on http://${shown}:${port}/`)
       return MetricsPort.of({
         serve: (path, handler) =>
-          Effect.asVoid(
-            Effect.acquireRelease(
-              Effect.sync(() => handlers.set(path, handler)),
-              () => Effect.sync(() => handlers.delete(path))
-            )
+          Effect.acquireRelease(
+            Effect.sync(() => void handlers.set(path, handler)),
+            () => Effect.sync(() => handlers.delete(path))
           )
       })
     })

@@ -2,7 +2,7 @@
  * Spans of requests and of calls to clouds, by Effect's tracer: the server span of a request (OpenTelemetry HTTP conventions), and
  * the client span of an upstream call, with its metrics (GenAI conventions).
  */
-import { Clock, Context, Effect, Exit, Option, References, type Scope, type Tracer } from "effect"
+import { Clock, Context, Effect, Exit, Option, References, type Tracer } from "effect"
 import { Headers, HttpTraceContext } from "effect/http"
 import { isSimulated } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
@@ -14,19 +14,11 @@ import { type CallLabels, gaugeOf, makeCallRecorder, requestsInFlight, streamsIn
 /** What is undefined is left out. */
 export type Attributes = Readonly<Record<string, unknown>>
 
-/** A span has its attributes when it ends. `startTime` is in nanoseconds since the epoch. */
-type OpenSpan = (
-  name: string,
-  kind: Tracer.SpanKind,
-  parent: Tracer.AnySpan | undefined,
-  startTime: bigint
-) => Tracer.Span
-
-/** `Effect.makeSpan` for code that is no effect; undefined where nothing is traced. */
-export const makeOpenSpan: Effect.Effect<OpenSpan | undefined> = Effect.gen(function* () {
+/** `Effect.makeSpan` for code that is no effect; undefined where nothing is traced. `startTime` is in nanoseconds since the epoch. */
+export const makeOpenSpan = Effect.gen(function* () {
   if (!(yield* References.TracerEnabled)) return undefined
   const tracer = yield* Effect.tracer
-  return (name, kind, parent, startTime) =>
+  return (name: string, kind: Tracer.SpanKind, parent: Tracer.AnySpan | undefined, startTime: bigint): Tracer.Span =>
     tracer.span({
       name,
       kind,
@@ -63,42 +55,37 @@ interface TracedRequest {
   readonly https: boolean
 }
 
-/** A request that is being watched. */
-export interface RequestSpan {
-  /** What the request does is done in it, and logged with it; undefined where nothing is traced. */
-  readonly span: Tracer.Span | undefined
-  /** The request is no longer in flight. */
-  readonly leave: () => void
-  /** Ends the span, once all is known of the request; `left`: the caller left before the end. */
-  readonly close: (left: boolean) => void
-}
-
 /**
  * Made once, with the server; then called for every request. The span sees all that the request came to. The caller's W3C trace
  * context is continued. Health checks are not traced.
  */
-export const makeRequestWatch: Effect.Effect<
-  (facts: RequestFacts, request: TracedRequest) => RequestSpan,
-  never,
-  Scope.Scope
-> = Effect.gen(function* () {
+export const makeRequestWatch = Effect.gen(function* () {
   const inFlight = new Set<RequestFacts>()
   yield* gaugeOf(requestsInFlight, () => inFlight.size)
   yield* gaugeOf(streamsInFlight, () => [...inFlight].filter(({ stream }) => stream).length)
   const clock = yield* Clock.Clock
   const openSpan = yield* makeOpenSpan
-  return (facts, request) => {
+  return (facts: RequestFacts, request: TracedRequest) => {
     inFlight.add(facts)
-    const leave = () => void inFlight.delete(facts)
-    if (openSpan === undefined || facts.path === "/health") return { span: undefined, leave, close: () => {} }
     const now = startTimer(clock)
-    const span = openSpan(nameOf(facts), "server", parentOf(request.headers.traceparent), now())
-    const close = (left: boolean) => {
-      endSpan(span, now(), attributesOf(facts, request, errorOf(facts, left)))
+    const span =
+      facts.path === "/health"
+        ? undefined
+        : openSpan?.(nameOf(facts), "server", parentOf(request.headers.traceparent), now())
+    return {
+      /** What the request does is done in it, and logged with it; undefined where nothing is traced. */
+      span,
+      /** The request is no longer in flight. */
+      leave: () => void inFlight.delete(facts),
+      /** Ends the span, once all is known of the request; `left`: the caller left before the end. */
+      close: (left: boolean): void => {
+        if (span !== undefined) endSpan(span, now(), attributesOf(facts, request, errorOf(facts, left)))
+      }
     }
-    return { span, leave, close }
   }
 })
+/** A request that is being watched. */
+export type RequestSpan = ReturnType<Effect.Success<typeof makeRequestWatch>>
 
 /** Longest text of a caller's that is kept, in characters. */
 const maxText = 200
@@ -143,6 +130,8 @@ const attributesOf = (
 export interface CallSpanOptions extends CallLabels {
   /** The upstream's ID of the model. */
   readonly deployment: string
+  /** The one that is asked. */
+  readonly region: string
   readonly stream: boolean
 }
 
@@ -152,48 +141,19 @@ export interface ResponseNames {
   readonly id: string | undefined
 }
 
-export interface CallSpan {
-  /** What the call came to; the last word counts. */
-  readonly used: (tokens: Tokens, finishReason?: string, flags?: number) => void
-  readonly firstToken: () => void
-  readonly fail: (error: GatewayError) => void
-  /** The region that is asked. */
-  readonly asked: (region: string | undefined) => void
-  /** The head of the reply has come. */
-  readonly answered: (address: string, status: number) => void
-  /** Asked for them only where a span says so. */
-  readonly named: (names: () => ResponseNames) => void
-  /** A chunk of a streamed reply has come. */
-  readonly chunk: () => void
-  /** The last byte has come. */
-  readonly received: () => void
-  /** The call is given up, by no fault of the cloud: a caller left, a sibling call failed, the request's time is over. Nothing, if it was over. */
-  readonly cancelled: () => void
-  /** From when to when the call took, in nanoseconds of its clock; until now while it is not over. */
-  readonly period: () => readonly [from: bigint, to: bigint]
-  /** Counts the call and ends the span, once. To be called when nothing more will be learned, by what opened it. */
-  readonly end: () => void
-}
-
 /** The upstream's status where it had one, else our own code. */
 const errorType = (error: GatewayError): string =>
   error.upstreamStatus === undefined ? (error.code ?? error.reason) : String(error.upstreamStatus)
 
 const secondsBetween = (from: bigint, to: bigint): number => Number(to - from) / 1e9
 
-const makeCall = (
-  options: CallSpanOptions,
-  now: () => bigint,
-  startedAt: bigint,
-  span: Tracer.Span | undefined
-): CallSpan => {
+const makeCall = (options: CallSpanOptions, now: () => bigint, startedAt: bigint, span: Tracer.Span | undefined) => {
   const record = makeCallRecorder(options)
   let ended = false
   let endedAt: bigint | undefined
   let chunkAt: bigint | undefined
   let firstChunk: number | undefined
-  let region: string | undefined
-  let answer: { readonly address: string; readonly status: number } | undefined
+  let status: number | undefined
   let names: ResponseNames | undefined
   let usage: { readonly tokens: Tokens; readonly finishReason: string | undefined; readonly flags: number } | undefined
   let error: string | undefined
@@ -206,13 +166,13 @@ const makeCall = (
       "gen_ai.provider.name": options.provider,
       "gen_ai.request.model": options.model,
       "gen_ai.request.stream": options.stream,
-      "server.address": answer?.address ?? options.address,
+      "server.address": options.address,
       "server.port": options.port,
-      "http.response.status_code": answer?.status,
+      "http.response.status_code": status,
       "gateway.sandbox": options.sandbox || undefined,
       "gateway.level": options.level,
       "gateway.deployment": options.deployment,
-      "gateway.region": region,
+      "gateway.region": options.region,
       "gateway.governance.flags": output?.flags,
       "gen_ai.response.id": names?.id,
       "gen_ai.response.model": names?.model,
@@ -228,20 +188,21 @@ const makeCall = (
   }
 
   return {
-    asked: (asked) => {
-      region = asked ?? region
+    /** The head of the reply has come. */
+    answered: (answer: number): void => {
+      status = answer
     },
-    answered: (address, status) => {
-      answer = { address, status }
-    },
-    named: (of) => {
+    /** Asked for them only where a span says so. */
+    named: (of: () => ResponseNames): void => {
       if (span !== undefined) names = of()
     },
-    used: (tokens, finishReason, flags = 0) => {
+    /** What the call came to; the last word counts. */
+    used: (tokens: Tokens, finishReason?: string, flags = 0): void => {
       usage = { tokens, finishReason, flags }
     },
     firstToken: () => span?.event("gen_ai.first_token", chunkAt ?? now()),
-    chunk: () => {
+    /** A chunk of a streamed reply has come. */
+    chunk: (): void => {
       if (!options.stream) return
       const at = now()
       if (chunkAt === undefined) {
@@ -250,20 +211,24 @@ const makeCall = (
       } else record.outputChunk(secondsBetween(chunkAt, at))
       chunkAt = at
     },
-    received: () => {
+    /** The last byte has come. */
+    received: (): void => {
       endedAt ??= now()
     },
-    cancelled: () => {
+    /** The call is given up, by no fault of the cloud: a caller left, a sibling call failed, the request's time is over. Nothing, if it was over. */
+    cancelled: (): void => {
       if (endedAt !== undefined) return
       error = cancelled
       endedAt = now()
     },
-    fail: (failure) => {
+    fail: (failure: GatewayError): void => {
       error ??= errorType(failure)
       endedAt ??= now()
     },
-    period: () => [startedAt, endedAt ?? now()],
-    end: () => {
+    /** From when to when the call took, in nanoseconds of its clock; until now while it is not over. */
+    period: (): readonly [from: bigint, to: bigint] => [startedAt, endedAt ?? now()],
+    /** Counts the call and ends the span, once. To be called when nothing more will be learned, by what opened it. */
+    end: (): void => {
       if (ended) return
       ended = true
       endedAt ??= now()
@@ -273,15 +238,16 @@ const makeCall = (
   }
 }
 
+export type CallSpan = ReturnType<typeof makeCall>
+
 /** Made once, with what calls; then called for every call, whose span it opens where spans are exported. */
-export const makeCallSpans: Effect.Effect<(options: CallSpanOptions, parent: Tracer.AnySpan | undefined) => CallSpan> =
-  Effect.gen(function* () {
-    const clock = yield* Clock.Clock
-    const openSpan = yield* makeOpenSpan
-    return (options, parent) => {
-      const now = startTimer(clock)
-      const startedAt = now()
-      const span = openSpan?.(`${operations[options.operation].name} ${options.model}`, "client", parent, startedAt)
-      return makeCall(options, now, startedAt, span)
-    }
-  })
+export const makeCallSpans = Effect.gen(function* () {
+  const clock = yield* Clock.Clock
+  const openSpan = yield* makeOpenSpan
+  return (options: CallSpanOptions, parent: Tracer.AnySpan | undefined) => {
+    const now = startTimer(clock)
+    const startedAt = now()
+    const span = openSpan?.(`${operations[options.operation].name} ${options.model}`, "client", parent, startedAt)
+    return makeCall(options, now, startedAt, span)
+  }
+})

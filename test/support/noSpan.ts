@@ -4,7 +4,6 @@ import type { CallSpan } from "../../src/telemetry/spans.ts"
 const nothing = () => {}
 
 export const noSpan: CallSpan = {
-  asked: nothing,
   answered: nothing,
   named: nothing,
   chunk: nothing,
