@@ -156,10 +156,7 @@ describe("the client's modules", () => {
   it("are the contract and the client, nothing of the server's", () => {
     assert.deepEqual([...new Set(files.map(dirname))].sort(), [".", "catalog", "client", "contract", "wire"])
     const shared = files.filter((file) => /^(catalog|wire)\//.test(file))
-    assert.deepEqual(shared.sort(), [
-      "catalog/names.ts",
-      ...["isObject", "slices", "sse"].map((name) => `wire/${name}.ts`)
-    ])
+    assert.deepEqual(shared.sort(), ["catalog/names.ts", ...["json", "slices", "sse"].map((name) => `wire/${name}.ts`)])
     assert.isAbove(files.length, 12)
   })
 

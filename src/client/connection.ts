@@ -1,6 +1,6 @@
 /** Sends requests with `fetch`, retries where that helps, and reads the replies. */
 import { ApiError, MessagesError } from "../contract/ApiError.ts"
-import { isObject, readObject } from "../wire/isObject.ts"
+import { isObject, readObject } from "../wire/json.ts"
 import type { operations } from "./contract.ts"
 import { ConnectionError, StreamError } from "./errors.ts"
 import { type EventFormat, replyReader } from "./events.ts"

@@ -1,5 +1,5 @@
 /** Reads the events of a streamed reply from its text, by the format of its surface. The gateway has checked them against its schemas. */
-import { isObject } from "../wire/isObject.ts"
+import { isObject } from "../wire/json.ts"
 import { type Event, eventReader, maxEventBytes } from "../wire/sse.ts"
 import type { ChatCompletionChunk, MessageEvent, ResponseEvent } from "./contract.ts"
 import { StreamError } from "./errors.ts"

@@ -5,7 +5,7 @@
 
 import { Record } from "effect"
 import type { Purpose } from "../catalog/names.ts"
-import { isObject } from "../wire/isObject.ts"
+import { isObject } from "../wire/json.ts"
 import { statuses } from "./Errors.ts"
 import type { Endpoint } from "./facts.ts"
 import { securitySchemes } from "./Security.ts"

@@ -1,6 +1,6 @@
 /** Pieces that the request and reply schemas share. */
 import { Effect, Option, Schema, SchemaGetter, SchemaTransformation } from "effect"
-import { isObject, isRaw } from "../wire/isObject.ts"
+import { isObject, isRaw } from "../wire/json.ts"
 import { pause } from "../wire/slices.ts"
 import { mustBe } from "./words.ts"
 

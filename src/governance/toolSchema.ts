@@ -1,5 +1,5 @@
 /** The parts of a tool's schema: how the content of each is read, and where its references lead (JSON Schema core, 8.2). */
-import { isRaw } from "../wire/isObject.ts"
+import { isRaw } from "../wire/json.ts"
 import type { Slices } from "../wire/slices.ts"
 
 /** Counts a value, and characters, that were read; true when a slice's worth of them was. */

@@ -1,7 +1,8 @@
 /** What the frames of a streamed reply say, as guards read it, and the same frames with other words (docs/guards.md#streams). */
 import type { GuardAction } from "../contract/Governance.ts"
 import type { Frame } from "../stream/Frame.ts"
-import { arrayOf, isObject, type JsonObject, numberOf, objectOf, readExactObject, textOf } from "../wire/json.ts"
+import { arrayOf, isObject, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
+import { readExactObject } from "../wire/parse.ts"
 import { jsonText } from "../wire/print.ts"
 import { withActions, withheld } from "./bodies.ts"
 import {

@@ -3,8 +3,7 @@
  * exactly there. What names, refers or encodes is no text: types, IDs, media, signatures. Tools are not walked.
  */
 import { isPurpose, type Purpose, surfaceNames } from "../catalog/names.ts"
-import { isRaw } from "../wire/isObject.ts"
-import { isObject, type Json, type JsonObject, readObject, textOf } from "../wire/json.ts"
+import { isObject, isRaw, type Json, type JsonObject, readObject, textOf } from "../wire/json.ts"
 
 /** The surfaces whose texts are guarded; counting tokens belongs to messages. */
 export type GuardedSurface = Exclude<Purpose, "count_tokens">

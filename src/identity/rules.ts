@@ -4,7 +4,7 @@ import { Struct } from "effect"
 import type { CallerIdentity, TeamIdentity } from "../contract/Security.ts"
 import { matches } from "../limits/KeyFile.ts"
 import { callerOf } from "../limits/limits.ts"
-import { isObject } from "../wire/isObject.ts"
+import { isObject } from "../wire/json.ts"
 import type { CertificateFields } from "./certificate.ts"
 import type { CertificateRule, Patterns, Rule, TokenRule } from "./IdentityFile.ts"
 

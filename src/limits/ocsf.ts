@@ -7,8 +7,8 @@
 import { hash } from "node:crypto"
 import type { AuditEvent, AuditName } from "../audit/Audit.ts"
 import { service, version } from "../contract/version.ts"
-import { isObject } from "../wire/isObject.ts"
-import { isShallow, type Json, type JsonObject } from "../wire/json.ts"
+import { isObject, type Json, type JsonObject } from "../wire/json.ts"
+import { isShallow } from "../wire/parse.ts"
 import type { UsageRecord } from "./UsageRecord.ts"
 
 /** By their numbers in the schema; the thousands are the category. */

@@ -7,16 +7,8 @@ import { Adjusted } from "../vendors/adjustments.ts"
 import { withOpaqueUser } from "../vendors/claude/request.ts"
 import { systemTurns } from "../vendors/refusals.ts"
 import { adjustThinking, withoutSampling } from "../vendors/thinking.ts"
-import {
-  arrayOf,
-  isObject,
-  type Json,
-  type JsonObject,
-  objectOf,
-  plainFields,
-  plainNumber,
-  textOf
-} from "../wire/json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import { plainFields, plainNumber } from "../wire/parse.ts"
 import { plainPath, strip } from "../wire/strip.ts"
 import { refuseCloudFields, refuseOutside, refuseServerTools, serverFields } from "./boundary.ts"
 import { applyBetas } from "./messagesBetas.ts"

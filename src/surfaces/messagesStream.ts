@@ -9,16 +9,8 @@ import type { CallPiece } from "../governance/accumulate.ts"
 import { type Frame, outputBytes, type Progress, type Protocol } from "../stream/Frame.ts"
 import { isFilter, isGuarded } from "../vendors/answer.ts"
 import { claudeFault, overlayUsage, tokensOf, totalsAtEnd } from "../vendors/claude/reply.ts"
-import {
-  arrayOf,
-  isObject,
-  type JsonObject,
-  numberOf,
-  objectOf,
-  readExactObject,
-  readObject,
-  textOf
-} from "../wire/json.ts"
+import { arrayOf, isObject, type JsonObject, numberOf, objectOf, readObject, textOf } from "../wire/json.ts"
+import { readExactObject } from "../wire/parse.ts"
 import { jsonText } from "../wire/print.ts"
 import { type Event, isEventName } from "../wire/sse.ts"
 import { messagesError } from "./errorResponse.ts"

@@ -9,15 +9,8 @@ import { Result } from "effect"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import type { ChatMessage, ToolCall } from "../contract/ChatMessage.ts"
-import {
-  arrayOf,
-  isShallow,
-  isShallowInSlices,
-  type Json,
-  type JsonObject,
-  objectOf,
-  parseObject
-} from "../wire/json.ts"
+import { arrayOf, type Json, type JsonObject, objectOf } from "../wire/json.ts"
+import { isShallow, isShallowInSlices, parseObject } from "../wire/parse.ts"
 import { jsonText, printText } from "../wire/print.ts"
 import type { Slices } from "../wire/slices.ts"
 import type { Adjusted } from "./adjustments.ts"

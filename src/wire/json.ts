@@ -1,44 +1,32 @@
 /**
- * JSON of which nothing is known: parsed exactly where it matters, and read without surprises. Numbers that JavaScript cannot hold
- * keep their text: IDs of 64 bits are common in arguments of tools.
+ * JSON of which nothing is known, read without surprises, and objects whose keys stay in the order in which they were written. It
+ * stands alone: the published client loads it without any library.
  */
-import { Result, type Schema } from "effect"
-import { isObject as isAnyObject, isRaw, readObject as readAnyObject } from "./isObject.ts"
-import { hasNumberedKey, put } from "./keyOrder.ts"
-import { parseInSlices } from "./parseInSlices.ts"
-import { runNow, type Slices, sliceValues } from "./slices.ts"
 
-/** ECMAScript's JSON.rawJSON, which TypeScript's library does not know yet. */
-export const rawJson: (text: string) => unknown = Reflect.get(JSON, "rawJSON")
-
-/** Whether printing the number would say another one: integers beyond 2^53, and what is beyond the range. */
-const isInexact = (value: number): boolean =>
-  !Number.isSafeInteger(value) && (Number.isInteger(value) || !Number.isFinite(value))
-
-/** The number that a text is, or the text where JavaScript would print another one. */
-export const writtenNumberOf = (text: string): unknown => {
-  const value = Number(text)
-  return String(value) === text ? value : rawJson(text)
+export type Json = null | boolean | number | string | ReadonlyArray<Json> | JsonObject
+export interface JsonObject {
+  readonly [key: string]: Json
 }
 
-/** The number that a text is, or the text. */
-export const exactNumberOf = (text: string): unknown => {
-  const value = Number(text)
-  return isInexact(value) ? rawJson(text) : value
+export const isObject = <A = Json>(value: unknown): value is Readonly<Record<string, A>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The object that a text is; undefined where it is none. Numbers are JavaScript's, or as `parse` reads them. */
+export const readObject = <A = Json>(
+  text: string,
+  parse: (text: string) => unknown = JSON.parse
+): Readonly<Record<string, A>> | undefined => {
+  try {
+    const value = parse(text)
+    return isObject<A>(value) ? value : undefined
+  } catch {
+    return undefined
+  }
 }
 
-/** JavaScript's number for one that stands as it was written, where it can hold it; any other value as it is. */
-export const plainNumber = <Value>(value: Value): Value =>
-  typeof value === "object" && value !== null && isRaw(value) ? (exactNumberOf(value.rawJSON) as Value) : value
-
-/** The same of every field of an object, and not of what these hold. */
-export const plainFields = <Value>(fields: { readonly [name: string]: Value }): { readonly [name: string]: Value } =>
-  Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, plainNumber(value)]))
-
-export type Json = Schema.Json
-export type JsonObject = Schema.JsonObject
-
-export const isObject = isAnyObject<Json>
+/** The text of a value that `JSON.rawJSON` made. */
+export const isRaw: (value: object) => value is { readonly rawJSON: string } =
+  Reflect.get(JSON, "isRawJSON") ?? (() => false)
 
 const nothing: JsonObject = Object.freeze({})
 const none: ReadonlyArray<Json> = Object.freeze([])
@@ -72,89 +60,70 @@ export const omitNull = (
   return kept
 }
 
-/** Levels of nesting that are taken in tool arguments and results: printing JSON recurses, and must not run out of stack. */
-export const maxNesting = 500
+// The order of keys: JavaScript has those that are numbers first (`{"b":1,"10":2,"2":3}` becomes `2`, `10`, `b`), so an object that would
+// change is kept with the order in which it was written. Copies are ordinary objects, in JavaScript's order.
 
-/** Whether a value can be printed safely. Iterative, linear in its size. */
-export function* isShallowInSlices(value: Json | undefined): Slices<boolean> {
-  let level: Array<unknown> = [value]
-  let count = 0
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > maxNesting) return false
-    const next: Array<unknown> = []
-    for (const item of level) {
-      if (typeof item !== "object" || item === null) continue
-      for (const inner of Array.isArray(item) ? item : Object.values(item)) {
-        next.push(inner)
-        if (++count % sliceValues === 0) yield
-      }
-    }
-    level = next
+export const put = <Value>(fields: { [key: string]: Value }, key: string, value: Value): void => {
+  // An assignment to this name would set the prototype.
+  if (key === "__proto__") {
+    Object.defineProperty(fields, key, { value, enumerable: true, configurable: true, writable: true })
+  } else fields[key] = value
+}
+
+/** Texts that may have such keys. */
+export const hasNumberedKey = (text: string): boolean => /"(?:0|[1-9]\d*)"\s*:/.test(text)
+
+/** The largest of the numbers that come first. */
+const maxIndex = 2 ** 32 - 2
+
+/** The keys of one object as they are read, each once, from the first on that may be a number. */
+export class KeyOrder {
+  readonly keys: Array<string>
+  /** Whether JavaScript has another order. */
+  differs = false
+  private largest = -1
+  private named: boolean
+  constructor(before: Array<string>) {
+    this.keys = before
+    this.named = before.length > 0
   }
-  return true
+  add(key: string): void {
+    this.keys.push(key)
+    const index = Number(key)
+    if (!(Number.isInteger(index) && index >= 0 && index <= maxIndex) || String(index) !== key) this.named = true
+    else if (this.named || index < this.largest) this.differs = true
+    else this.largest = index
+  }
 }
 
-/** The same in one go. */
-export const isShallow = (value: Json | undefined): boolean => runNow(isShallowInSlices(value))
+const written = Symbol("keys as they were written")
+const otherOrder = Symbol("JavaScript has another order")
+/** Whether the engine's printer is to stop at such an object, which takes as long to print as it would have to be printed again. */
+let stops = false
 
-/** Reads numbers from their text. */
-const reviver =
-  (numberOf: (text: string) => unknown) =>
-  (_key: string, value: unknown, context?: { readonly source?: string }): unknown =>
-    typeof value === "number" && context?.source !== undefined ? numberOf(context.source) : value
+/** The engine's printer has no say in the order; it tells that it met such an object. One with a key of this name does not, and has JavaScript's order. */
+const inOrder = Object.defineProperty({}, "toJSON", {
+  value(this: object): object {
+    if (stops) throw otherOrder
+    return this
+  }
+})
 
-/**
- * What a number outside strings may look like that JavaScript cannot hold. Strings may look so too, which costs time and
- * nothing else; IDs in hexadecimal, which most replies have, do not. Found by its first digit, because prose has few.
- */
-const unusualNumber = /\d(?<=(?:^|[[,:\s-])\d)(?:\d{15}|\d*(?:\.\d+)?[eE])/
+export const keepOrder = (fields: object, keys: ReadonlyArray<string>): object =>
+  Object.defineProperty(Object.setPrototypeOf(fields, inOrder), written, { value: keys })
 
-/** With the order of its keys, where the engine's parser would change it; undefined for a text that the engine reads as it is. */
-const parseInOrder = (text: string, numberOf: (text: string) => unknown): unknown => {
-  if (!hasNumberedKey(text)) return undefined
-  const budget = { tokens: Number.POSITIVE_INFINITY }
-  const options = { budget, depth: maxNesting, fields: Number.POSITIVE_INFINITY, numberOf }
-  return Result.getOrUndefined(runNow(parseInSlices(Buffer.from(text), options)))
-}
+export const keysInOrder = (value: object): ReadonlyArray<string> => Reflect.get(value, written) ?? Object.keys(value)
 
-/** By the engine's parser, for texts without keys that are numbers. */
-export const engineExact = (text: string): unknown =>
-  unusualNumber.test(text) ? JSON.parse(text, reviver(exactNumberOf)) : JSON.parse(text)
-
-/**
- * Parses JSON; throws where it is none. Numbers that JavaScript cannot hold stay as they were written: IDs of 64 bits are
- * common in tools' arguments. So does the order of keys.
- */
-export const parseExact = (text: string): unknown => parseInOrder(text, exactNumberOf) ?? engineExact(text)
-
-export const readObject: (text: string, parse?: (text: string) => unknown) => JsonObject | undefined =
-  readAnyObject<Json>
-
-/** The same with the numbers that JavaScript cannot hold as they were written. */
-export const readExactObject = (text: string): JsonObject | undefined => readObject(text, parseExact)
-
-/**
- * What a number outside strings may look like that JavaScript would print otherwise than it was written: `1.0`, `1e3`, `-0`, less than
- * a millionth, or more than 15 digits. Strings look so where they hold JSON; prose and most code do not.
- */
-const reprinted =
-  /\d(?<=(?:^|[[,]|"\s*:)\s*-?\d)(?:(?<=-0)(?=[,\s\]}]|$)|\.0{6}|[\d.]{15}|\d*(?:\.\d*0(?!\d)|(?:\.\d+)?[eE]))/
-
-/** By the engine's parser, too. */
-export const engineWritten = (text: string): unknown =>
-  reprinted.test(text) ? JSON.parse(text, reviver(writtenNumberOf)) : JSON.parse(text)
-
-/**
- * Parses JSON; throws where it is none. Every number keeps its text, for what is printed again. Such numbers are no JavaScript
- * numbers any more: counts, which are plain integers, are.
- */
-export const parseWritten = (text: string): unknown => parseInOrder(text, writtenNumberOf) ?? engineWritten(text)
-
-/** The same of an object; undefined where the text is none. */
-export const readWrittenObject = (text: string): JsonObject | undefined => readObject(text, parseWritten)
-
-/** The same of a text of a caller: undefined, too, where it is nested too deep to be printed. */
-export const parseObject = (text: string): JsonObject | undefined => {
-  const value = readWrittenObject(text)
-  return value !== undefined && isShallow(value) ? value : undefined
+/** By the engine's printer; undefined where it would change the order of keys. */
+export const engineText = (value: unknown): string | undefined => {
+  const outer = stops
+  stops = true
+  try {
+    return JSON.stringify(value)
+  } catch (error) {
+    if (error === otherOrder) return undefined
+    throw error
+  } finally {
+    stops = outer
+  }
 }

@@ -4,7 +4,7 @@
  * `JSON.parse` is several times faster.
  */
 import { Data, Result } from "effect"
-import { KeyOrder, keepOrder, put } from "./keyOrder.ts"
+import { KeyOrder, keepOrder, put } from "./json.ts"
 import type { Slices } from "./slices.ts"
 
 /** Deepest nesting of arrays and objects in a body. */

@@ -1,10 +1,9 @@
 /**
  * The one door by which JSON goes out. What may be large is printed in slices, so that other requests are served in between
- * (docs/decisions.md#work-in-slices); the text is that of `JSON.stringify`, but for the order of keys (`keyOrder.ts`).
+ * (docs/decisions.md#work-in-slices); the text is that of `JSON.stringify`, but for the order of keys (`json.ts`).
  */
 import { Effect } from "effect"
-import { isRaw } from "./isObject.ts"
-import { engineText, keysInOrder } from "./keyOrder.ts"
+import { engineText, isRaw, keysInOrder } from "./json.ts"
 import { type Slices, smallBytes } from "./slices.ts"
 import { inSlices } from "./turns.ts"
 

@@ -1,5 +1,5 @@
 /** Whether events are what OCSF's field tables (ocsf-1.9.json) want; the first problem of each place, in words. */
-import { isObject } from "../../src/wire/isObject.ts"
+import { isObject } from "../../src/wire/json.ts"
 import tables from "./ocsf-1.9.json" with { type: "json" }
 
 interface Table {

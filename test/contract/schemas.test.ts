@@ -17,7 +17,7 @@ import { CountRequest, MessagesRequest } from "../../src/contract/Messages.ts"
 import { ResponsesRequest } from "../../src/contract/Responses.ts"
 import { version } from "../../src/contract/version.ts"
 import { makeJudge } from "../../src/http/body.ts"
-import { parseExact } from "../../src/wire/json.ts"
+import { parseExact } from "../../src/wire/parse.ts"
 
 type Requests = Schema.ConstraintDecoder<unknown>
 const issues = SchemaIssue.makeFormatterStandardSchemaV1()

@@ -1,7 +1,8 @@
 /** Texts are found by place, and go back exactly there. */
 import { assert, describe, it } from "@effect/vitest"
 import { type Fields, mayStandFor, replyFields, requestFields, textsOf, withTexts } from "../../src/guards/places.ts"
-import { type Json, type JsonObject, rawJson } from "../../src/wire/json.ts"
+import type { Json, JsonObject } from "../../src/wire/json.ts"
+import { rawJson } from "../../src/wire/parse.ts"
 
 const image = "data:image/png;base64,iVBORw0KGgo="
 const pdf = "data:application/pdf;base64,JVBERi0xLjcK"

@@ -1,5 +1,5 @@
 /** The same answer in the words and frames of every kind of upstream that serves chat completions. */
-import { readWrittenObject } from "../../src/wire/json.ts"
+import { readWrittenObject } from "../../src/wire/parse.ts"
 import { jsonText } from "../../src/wire/print.ts"
 import { chunkFrame, exceptionFrame } from "../stream/frames.ts"
 import { frameHead, type Handler, reply, sseHead, streaming } from "./fakeUpstream.ts"

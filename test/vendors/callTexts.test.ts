@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { inputText, isPrintable, printInputs } from "../../src/vendors/toolCalls.ts"
-import { maxNesting } from "../../src/wire/json.ts"
+import { maxNesting } from "../../src/wire/parse.ts"
 import { runNow } from "../../src/wire/slices.ts"
 
 const nested = (depth: number): Schema.JsonObject => (depth === 0 ? {} : { a: nested(depth - 1) })

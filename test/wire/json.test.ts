@@ -1,7 +1,8 @@
 /** Numbers and keys in JSON that is printed again. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { numberOf, parseExact, parseWritten, readWrittenObject } from "../../src/wire/json.ts"
+import { numberOf } from "../../src/wire/json.ts"
+import { parseExact, parseWritten, readWrittenObject } from "../../src/wire/parse.ts"
 import { base64Json, jsonText, printPieces } from "../../src/wire/print.ts"
 
 describe("numbers as they were written", () => {

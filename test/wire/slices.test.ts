@@ -1,8 +1,7 @@
 /** JSON read and printed in slices: the same as `JSON.parse` and `JSON.stringify`, within a budget (docs/api.md#limits). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Result, Schema } from "effect"
-import { exactNumberOf, parseExact } from "../../src/wire/json.ts"
-import { type Budget, measure, newBudget, parse, parseReply } from "../../src/wire/parse.ts"
+import { type Budget, exactNumberOf, measure, newBudget, parse, parseExact, parseReply } from "../../src/wire/parse.ts"
 import { maxDepth, maxFields, maxNameBytes, maxTokens, parseInSlices } from "../../src/wire/parseInSlices.ts"
 import { base64Json, jsonText, print, printPieces } from "../../src/wire/print.ts"
 

@@ -16,9 +16,9 @@ import {
   objectOf,
   omitNull,
   readObject,
-  readWrittenObject,
   textOf
 } from "../../wire/json.ts"
+import { readWrittenObject } from "../../wire/parse.ts"
 import { addText, callId, finishOf, finishOfWord, isGuarded } from "../answer.ts"
 import type { Dialect, Pieces } from "../Dialect.ts"
 import { jsonFormat } from "../schema.ts"

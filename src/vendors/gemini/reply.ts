@@ -26,9 +26,9 @@ import {
   numberOf,
   objectOf,
   readObject,
-  readWrittenObject,
   textOf
 } from "../../wire/json.ts"
+import { readWrittenObject } from "../../wire/parse.ts"
 import { addText, callId, finishOf, finishOfWord, newCallId } from "../answer.ts"
 import type { Dialect, Pieces } from "../Dialect.ts"
 import { inputText, isPrintable } from "../toolCalls.ts"

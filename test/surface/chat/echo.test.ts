@@ -4,7 +4,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import OpenAI from "openai"
-import { type Json, type JsonObject, objectOf, readWrittenObject } from "../../../src/wire/json.ts"
+import { type Json, type JsonObject, objectOf } from "../../../src/wire/json.ts"
+import { readWrittenObject } from "../../../src/wire/parse.ts"
 import { jsonText } from "../../../src/wire/print.ts"
 import { kinds, saying } from "../../support/chatKinds.ts"
 import {
