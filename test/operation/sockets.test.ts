@@ -133,8 +133,8 @@ describe.concurrent("connections that are reset at every point", () => {
           await reset(port, bytes, draw(2) * 60)
         })
       }
-      await storm(gateway.port, requests, 1300)
-      await storm(metricsPort(gateway), pages, 400)
+      await storm(gateway.port, requests, 800)
+      await storm(metricsPort(gateway), pages, 250)
       assert.strictEqual((await get(`${gateway.url}/health`)).status, 200)
       await idle(gateway)
       // All places of the status page are free.
@@ -188,11 +188,11 @@ describe.concurrent("connections that are reset at every point", () => {
       try {
         const hello = await greeting()
         const draw = numbers(11)
-        await crowd(400, (index) =>
+        await crowd(250, (index) =>
           reset(gateway.port, hello.subarray(0, 1 + ((index * 7) % hello.length)), draw(2) * 20)
         )
         for (const text of ["GET /health HTTP/1.1\r\nhost: x\r\n\r\n", "nonsense"]) await reset(gateway.port, text, 60)
-        await crowd(600, async (index) => {
+        await crowd(300, async (index) => {
           const socket = await opened(gateway.port)
           const secure = connectTls({ socket, rejectUnauthorized: false })
           secure.on("error", () => {})
@@ -220,7 +220,7 @@ describe.concurrent("connections that are reset at every point", () => {
 
 describe.concurrent("whatever ends a request", () => {
   /** A heap so small that a body which is refused only where others hold memory is quickly sent. */
-  const heap = ["--max-old-space-size=100"]
+  const heap = ["--max-old-space-size=160"]
   const limit = Number(execFileSync(process.execPath, [...heap, "-p", "v8.getHeapStatistics().heap_size_limit"]))
 
   it("gives back place, memory and stream", { timeout: 60_000 }, async () => {
