@@ -4,7 +4,7 @@
  */
 import { hash } from "node:crypto"
 import { availableParallelism } from "node:os"
-import { Config, ConfigProvider, Context, Duration, Effect, Option, Redacted, Schema } from "effect"
+import { Config, ConfigProvider, Context, Duration, Effect, Option, Record, Redacted, Schema } from "effect"
 import { setGlobalProxyFromEnv } from "./nodeHttp.ts"
 import { type CloudSettings, cloudsConfig } from "./settings/clouds.ts"
 import {
@@ -22,8 +22,7 @@ import {
 } from "./settings/fields.ts"
 import { isNetworkList } from "./settings/networks.ts"
 
-const minutes = (n: number) => Duration.minutes(n)
-const seconds = (n: number) => Duration.seconds(n)
+const { minutes, seconds } = Duration
 
 /** A part of a whole. */
 const Share = Schema.NumberFromString.check(
@@ -235,15 +234,10 @@ export const changeEnvironment = (changes: Environment): void => {
   }
 }
 
+const isSet = (value: string | undefined): value is string => value !== undefined && value !== ""
+
 /** An empty variable is an absent one, as deployment tools write them. */
-export const provider = (environment: Environment) =>
-  ConfigProvider.fromEnvRecord(
-    Object.fromEntries(
-      Object.entries(environment).filter(
-        (entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ""
-      )
-    )
-  )
+export const provider = (environment: Environment) => ConfigProvider.fromEnvRecord(Record.filter(environment, isSet))
 
 export const load = (environment: Environment) =>
   config.pipe(Effect.provide(ConfigProvider.layer(provider(environment))))

@@ -67,7 +67,11 @@ interface Loaded {
 
 /** Variables that configure clouds, emptied: an empty one counts as absent. */
 const withoutClouds = (env: Environment): Readonly<Record<string, string>> =>
-  Object.fromEntries(Object.keys(env).flatMap((name) => (configuresCloud(name) ? [[name, ""]] : [])))
+  Object.fromEntries(
+    Object.keys(env)
+      .filter(configuresCloud)
+      .map((name) => [name, ""])
+  )
 
 /** The settings, pointed at the sandbox's clouds where no cloud is configured or the operator wants it so. */
 const loadWithSandbox = Effect.gen(function* () {

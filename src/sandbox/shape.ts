@@ -1,6 +1,6 @@
 /** Shapes, which check a value of a request and read it. Each vendor words the refusals. */
 import { invalid } from "./http.ts"
-import { isObject, type Json, objectOf, stringOf } from "./json.ts"
+import { arrayOf, isObject, type Json, objectOf, stringOf } from "./json.ts"
 
 /** Reads a value, or throws a `Refusal`. `path` locates it in the vendor's notation. */
 export type Shape<A = unknown> = (value: Json | undefined, path: string) => A
@@ -42,7 +42,7 @@ export const quoted = (names: ReadonlyArray<string>): string => names.map((name)
 
 export const anything: Shape<Json | undefined> = (value) => value
 
-export const insistOn = (rules: Rules, path = "", refused: Words["refused"] = (_, message) => invalid(message)) => {
+export const insist = (rules: Rules, path = "", refused: Words["refused"] = (_, message) => invalid(message)) => {
   const broken = Object.entries(rules).find(([, holds]) => !holds)
   if (broken !== undefined) throw refused(path, broken[0].replaceAll("{path}", path))
 }
@@ -50,7 +50,11 @@ export const insistOn = (rules: Rules, path = "", refused: Words["refused"] = (_
 export const shapesIn = (words: Words) => {
   const { nullable = false, name: written = String, inside = String, missing = "", noObject, refused } = words
   const given = (value: Json | undefined) => value !== undefined && !(value === null && nullable)
-  const insist = (rules: Rules, path = "") => insistOn(rules, path, refused)
+  const insistHere = (rules: Rules, path = "") => insist(rules, path, refused)
+  const fieldsOf = (value: Json | undefined, path: string) => {
+    if (noObject !== undefined) insistHere({ [noObject]: isObject(value) }, path)
+    return objectOf(value)
+  }
 
   /** An object with these fields and no others, which `read` transforms; fields in `names` are not checked. */
   function closed<const N extends string, const F extends Fields>(names: N, fields?: F): Shape<Values<N, F>>
@@ -61,10 +65,9 @@ export const shapesIn = (words: Words) => {
     const known = new Map(all.map(([name, shape]) => [name.replace("!", ""), shape]))
     const required = all.flatMap(([name]) => (name.endsWith("!") ? [name.slice(0, -1)] : []))
     return (value, path) => {
-      if (noObject !== undefined) insist({ [noObject]: isObject(value) }, path)
-      const object = objectOf(value)
+      const object = fieldsOf(value, path)
       for (const name of Object.keys(object)) if (!known.has(name)) throw words.unknown(path, name)
-      for (const name of required) if (!given(object[name])) insist({ [missing]: false }, under(path, name))
+      for (const name of required) insistHere({ [missing]: given(object[name]) }, under(path, name))
       const there = [...known].filter(([name]) => given(object[name]))
       const values = there.map(([name, shape]) => [name, shape(object[name], under(path, written(name)))])
       return read(Object.fromEntries(values) as never, path)
@@ -75,8 +78,7 @@ export const shapesIn = (words: Words) => {
   const variant =
     <A>(tag: string, shapes: Readonly<Record<string, Shape<A>>>, otherwise = ""): Shape<A> =>
     (value, path) => {
-      if (noObject !== undefined) insist({ [noObject]: isObject(value) }, path)
-      const name = stringOf(objectOf(value)[tag] ?? otherwise)
+      const name = stringOf(fieldsOf(value, path)[tag] ?? otherwise)
       const shape = Object.hasOwn(shapes, name) ? shapes[name] : undefined
       if (shape !== undefined) return shape(value, inside(path, name))
       throw words.noVariant?.(path, tag, name, quoted(Object.keys(shapes)))
@@ -85,8 +87,8 @@ export const shapesIn = (words: Words) => {
   const list =
     <A>(shape: Shape<A>): Shape<ReadonlyArray<A>> =>
     (value, path) => {
-      if (Array.isArray(value)) return value.map((item, index) => shape(item, words.item(path, index)))
-      throw refused(path, words.noList.replace("{path}", path))
+      insistHere({ [words.noList]: Array.isArray(value) }, path)
+      return arrayOf(value).map((item, index) => shape(item, words.item(path, index)))
     }
 
   /** A value that satisfies a condition; the refusal names the path `at`, by default the value's own. */
@@ -94,12 +96,12 @@ export const shapesIn = (words: Words) => {
     <A>(shape: Shape<A>, holds: (value: A) => boolean, message: Text<A>, at?: string): Shape<A> =>
     (value, path) => {
       const read = shape(value, path)
-      if (holds(read)) return read
-      throw refused(at ?? path, (typeof message === "string" ? message : message(read)).replaceAll("{path}", path))
+      if (!holds(read)) insistHere({ [typeof message === "string" ? message : message(read)]: false }, at ?? path)
+      return read
     }
 
   const typed = <A>(is: (value: unknown) => value is A, message: Text<unknown>): Shape<A> =>
     where(anything, is, message) as Shape<never>
 
-  return { closed, variant, list, insist, where, typed }
+  return { closed, variant, list, insist: insistHere, where, typed }
 }

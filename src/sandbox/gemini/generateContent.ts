@@ -6,10 +6,10 @@ import type { Answer, Failure } from "../faults.ts"
 import { type CloudRequest, jsonReply, Refusal } from "../http.ts"
 import { type JsonObject, parseObject } from "../json.ts"
 import type { GeminiModel } from "../models.ts"
+import { insist } from "../shape.ts"
 import { signThinking } from "../signature.ts"
 import { words } from "../tokens.ts"
-import { insist, signed } from "./contents.ts"
-import { readGemini } from "./request.ts"
+import { readGemini, signed } from "./request.ts"
 
 const trafficType = "ON_DEMAND"
 const reasons = { end: "STOP", sequence: "STOP", tool: "STOP", length: "MAX_TOKENS", refusal: "SAFETY" }

@@ -1,7 +1,7 @@
 /** Titan Text Embeddings: the checks of a request, and its vectors. */
 import { invalid } from "../http.ts"
 import { arrayOf, type JsonObject, numberOf, printed, stringOf } from "../json.ts"
-import { insistOn } from "../shape.ts"
+import { insist } from "../shape.ts"
 import { countTokens } from "../tokens.ts"
 
 const MAX_TOKENS = 8192
@@ -51,10 +51,10 @@ export const embedTitan = (body: JsonObject): JsonObject => {
     [`#/dimensions: ${printed(dimensions)} is not a valid enum value`]: [256, 512, 1024].includes(size),
     "#/embeddingTypes/0: not a valid enum value": types.every((type) => type === "float" || type === "binary")
   }
-  insistOn(rules, "", malformed)
+  insist(rules, "", malformed)
   const tokens = countTokens(text)
   const long = `400 Bad Request: Too many input tokens. Max input tokens: ${MAX_TOKENS}, request input token count: ${tokens}`
-  insistOn({ [long]: tokens <= MAX_TOKENS })
+  insist({ [long]: tokens <= MAX_TOKENS })
   const raw = vectorOf(text, size)
   const length = normalize === false ? 1 : Math.hypot(...raw)
   const float = raw.map((value) => value / length)
