@@ -6,7 +6,7 @@ import { parser, readNamed } from "../limits/files.ts"
 import { areUnique, Name, permissionFields, ShortName } from "../limits/KeyFile.ts"
 import { readRegular } from "../regularFile.ts"
 import { isLoopback } from "../settings/fields.ts"
-import { OperatorError } from "../wire/OperatorError.ts"
+import { rephrase } from "../wire/OperatorError.ts"
 
 /** Signature algorithms of tokens: those of FIPS 186-5 with keys of two parts. */
 export const algorithms = ["ES256", "ES384", "RS256", "PS256"] as const
@@ -142,10 +142,8 @@ export const readIdentity = Effect.fnUntraced(function* (path: string) {
   const contents = new Map<string, Buffer>()
   const digest = createHash("sha256").update(text)
   for (const name of namesIn(file)) {
-    const { bytes } = yield* Effect.mapError(
-      readRegular(resolve(dirname(path), name)),
-      ({ message }) => new OperatorError({ message: `${path} names ${name}, which cannot be read: ${message}` })
-    )
+    const reading = readRegular(resolve(dirname(path), name))
+    const { bytes } = yield* rephrase(reading, (why) => `${path} names ${name}, which cannot be read: ${why}`)
     contents.set(name, bytes)
     digest.update(bytes)
   }

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import { Context, Effect, FileSystem, Metric, Option, Schedule, Schema } from "effect"
 import { type RegularFile, readRegular } from "../regularFile.ts"
-import { fail, OperatorError } from "../wire/OperatorError.ts"
+import { fail, OperatorError, rephrase } from "../wire/OperatorError.ts"
 
 const failures = Metric.counter("gateway_disk_failures_total", {
   description: "Writes that a disk refused, by what was written (`use`) and by why: full, quota, read-only, io",
@@ -114,11 +114,8 @@ export const readNamed = (path: string, setting: string): Effect.Effect<string, 
 export const parser = <A>(schema: Schema.Codec<A, unknown>, what: string, advice = "") => {
   // A misspelt restriction must not be read as none, so unknown fields are refused.
   const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(schema), { onExcessProperty: "error" })
-  return (path: string, text: string): Effect.Effect<A, OperatorError> =>
-    Effect.mapError(
-      decode(text),
-      ({ message }) => new OperatorError({ message: `${path} is not ${what}: ${oneLine(message)}${advice}` })
-    )
+  return (path: string, text: string) =>
+    rephrase(decode(text), (message) => `${path} is not ${what}: ${oneLine(message)}${advice}`)
 }
 
 const isRoot = process.getuid?.() === 0

@@ -13,7 +13,7 @@ import { createPrivateKey, createPublicKey, hash, type KeyObject, randomBytes, s
 import { Effect, Result, Schema } from "effect"
 import { type AuditEvent, eventOf } from "../audit/Audit.ts"
 import { isObject, type Json } from "../wire/json.ts"
-import { fail, OperatorError } from "../wire/OperatorError.ts"
+import { fail, type OperatorError, rephrase } from "../wire/OperatorError.ts"
 import { readOwned } from "./files.ts"
 import { ocsfEvent, ocsfPlace } from "./ocsf.ts"
 import { recordLine, type UsageRecord } from "./UsageRecord.ts"
@@ -47,12 +47,10 @@ const keyIn = (path: string, parse: (pem: string) => KeyObject, what: string) =>
 /** The key that signs. Fails where the file has none, or others than its owner may write it. */
 export const readSigner = (path: string): Effect.Effect<Signer, OperatorError> =>
   Effect.map(
-    Effect.mapError(
+    rephrase(
       keyIn(path, (pem) => createPrivateKey(pem), "private key"),
-      ({ message }) =>
-        new OperatorError({
-          message: `GATEWAY_RECORD_SIGNING_KEY: ${message}. Make one: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out records.key`
-        })
+      (message) =>
+        `GATEWAY_RECORD_SIGNING_KEY: ${message}. Make one: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out records.key`
     ),
     (key) => ({
       key: nameOf(createPublicKey(key)),
@@ -91,18 +89,6 @@ export interface Head {
   readonly digest: string
 }
 
-export interface Chain {
-  readonly instance: string
-  /** The record's line with its place in the chain, and a line feed; the next one is linked to it. */
-  readonly link: (record: UsageRecord | AuditEvent) => string
-  /** The line of a record that signs everything before it; empty where there is no key. `last`: no other follows. */
-  readonly seal: (last: boolean) => string
-  /** Whether a record came after what was signed last. */
-  readonly isUnsigned: () => boolean
-  /** The last record. */
-  readonly head: () => Head
-}
-
 export type RecordFormat = "gateway" | "ocsf"
 
 export interface ChainOptions {
@@ -121,11 +107,12 @@ export const signedText = ({ instance, prev, seq }: Pick<Link, "instance" | "seq
 export const makeChain = (
   before?: Head,
   { format = "gateway", instance = randomBytes(8).toString("hex"), signer }: ChainOptions = {}
-): Chain => {
+) => {
   const follows = before === undefined ? undefined : `${before.instance}:${before.seq}`
   let seq = 0
   let sealed = 0
   let digest = before?.digest ?? noDigest
+  /** The record's line with its place in the chain, and a line feed; the next one is linked to it. */
   const link = (record: UsageRecord | AuditEvent): string => {
     seq++
     const place = { instance, seq, prev: digest, after: seq === 1 ? follows : undefined }
@@ -138,6 +125,7 @@ export const makeChain = (
     digest = lineDigest(line)
     return `${line}\n`
   }
+  /** The line of a record that signs everything before it; empty where there is no key. `last`: no other follows. */
   const seal = (last: boolean): string => {
     if (signer === undefined) return ""
     sealed = seq + 1
@@ -145,7 +133,11 @@ export const makeChain = (
     const detail = { key: signer.key, signature, ...(last ? { last: "true" } : {}) }
     return link(eventOf({ audit: "chain.signed", outcome: "success", detail }))
   }
-  return { instance, link, seal, isUnsigned: () => seq > sealed, head: () => ({ instance, seq, digest }) }
+  /** Whether a record came after what was signed last. */
+  const isUnsigned = () => seq > sealed
+  /** The last record. */
+  const head = (): Head => ({ instance, seq, digest })
+  return { instance, link, seal, isUnsigned, head }
 }
 
 const Seq = Schema.Int.check(Schema.isGreaterThan(0))
@@ -182,9 +174,9 @@ export const lastHead = (text: string): Head | undefined => {
   for (const line of text.split("\n").slice(0, -1).reverse()) {
     try {
       const linked = linkOf(line, JSON.parse(line))
-      if (linked !== undefined) {
-        return { instance: linked.link.instance, seq: linked.link.seq, digest: linked.digest }
-      }
+      if (linked === undefined) continue
+      const { instance, seq } = linked.link
+      return { instance, seq, digest: linked.digest }
     } catch {
       // Half a line.
     }

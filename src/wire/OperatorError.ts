@@ -3,3 +3,9 @@ import { Data, Effect } from "effect"
 
 export class OperatorError extends Data.TaggedError("OperatorError")<{ readonly message: string }> {}
 export const fail = (message: string) => Effect.fail(new OperatorError({ message }))
+
+/** A failure in the words of an operator. */
+export const rephrase = <A, E extends { readonly message: string }, R>(
+  effect: Effect.Effect<A, E, R>,
+  words: (message: string) => string
+) => Effect.mapError(effect, ({ message }) => new OperatorError({ message: words(message) }))

@@ -1,6 +1,6 @@
 /** Usage records for tests of what reads them. */
 import { recordLine, type UsageRecord } from "../../src/limits/UsageRecord.ts"
-import { type Chain, type Head, makeChain } from "../../src/limits/usageChain.ts"
+import { type Head, makeChain } from "../../src/limits/usageChain.ts"
 
 export const record = (n: number, fields: Partial<UsageRecord> = {}): UsageRecord => ({
   time: new Date(Date.UTC(2026, 10, 21) + n).toISOString(),
@@ -29,7 +29,7 @@ export const record = (n: number, fields: Partial<UsageRecord> = {}): UsageRecor
 export const line = (n: number, fields: Partial<UsageRecord> = {}): string => recordLine(record(n, fields))
 
 /** That many lines of one chain, without their line feeds. */
-export const chained = (count: number, chain: Chain = makeChain()): ReadonlyArray<string> =>
+export const chained = (count: number, chain = makeChain()): ReadonlyArray<string> =>
   Array.from({ length: count }, (_, n) => chain.link(record(n)).slice(0, -1))
 
 /** The log line that the gateway writes of a chain's head. */

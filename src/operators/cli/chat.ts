@@ -42,9 +42,8 @@ const unknownCommand = (name: string): string => {
   return `There is no /${name}${suggestion === undefined ? "" : `; is /${suggestion} meant?`} /help lists the commands. To send it to the model, put a space before it.`
 }
 
-/** Why the chat cannot go on with an ID; undefined where it can. */
-const refuseModel = (id: string, available: ReadonlyArray<string>): string | undefined => {
-  if (available.includes(id)) return undefined
+/** Why the chat cannot go on with an ID that is not available. */
+const unknownModel = (id: string, available: ReadonlyArray<string>): string => {
   const sameBase = available.filter((other) => other.startsWith(`${id.split(":", 1)[0]}:`))
   const near = sameBase.length > 0 ? sameBase : [nearest(id, available)].filter((other) => other !== undefined)
   return `${JSON.stringify(id)} is no model ID that this key may use${near.length === 0 ? "; /model lists them" : `; near: ${near.join(", ")}`}`
@@ -123,16 +122,12 @@ export const converse = Effect.fnUntraced(function* ({ client, interactive, noti
         return yield* reply(argument === "" ? "There is no system message now." : "The system message is set.")
       case "model": {
         const { body } = yield* client.models.list()
-        const available = body.data.map(({ id }) => id)
-        if (argument === "") {
-          return yield* reply(`${model} answers. The key may use:\n  ${available.join("\n  ")}`)
-        }
-        const refusal = refuseModel(argument, available)
-        if (refusal !== undefined || !isModelName(argument)) {
-          return yield* refuse(refusal ?? `${argument} has no level`)
-        }
-        model = argument
-        return yield* reply(`${argument} answers from now on.`)
+        const available = body.data.map(({ id }) => id).filter(isModelName)
+        if (argument === "") return yield* reply(`${model} answers. The key may use:\n  ${available.join("\n  ")}`)
+        const chosen = available.find((id) => id === argument)
+        if (chosen === undefined) return yield* refuse(unknownModel(argument, available))
+        model = chosen
+        return yield* reply(`${chosen} answers from now on.`)
       }
       case "help":
         return yield* reply(helpText)

@@ -5,7 +5,7 @@ import { Command, Flag } from "effect/cli"
 import { type Act, Audit } from "../../audit/Audit.ts"
 import { appendAudit } from "../../limits/UsageLog.ts"
 import { environment, type GatewaySettings, load, recordOptions } from "../../Settings.ts"
-import { OperatorError } from "../../wire/OperatorError.ts"
+import { rephrase } from "../../wire/OperatorError.ts"
 
 export const settings = Effect.suspend(() => load(environment()))
 
@@ -28,15 +28,12 @@ const audited = <A, E, R>(gateway: GatewaySettings, command: Effect.Effect<A, E,
     // Standard output is for what a command answers.
     if (file === undefined || file === "stdout") return done
     const actor = { kind: "operator", user: userInfo().username, host: hostname() } as const
-    yield* Effect.mapError(
-      appendAudit(
-        file,
-        acts.map((act) => ({ ...act, actor })),
-        recordOptions(gateway)
-      ),
-      ({ message }) =>
-        new OperatorError({ message: `it is done, but the audit log ${file} cannot be written: ${message}` })
+    const appending = appendAudit(
+      file,
+      acts.map((act) => ({ ...act, actor })),
+      recordOptions(gateway)
     )
+    yield* rephrase(appending, (why) => `it is done, but the audit log ${file} cannot be written: ${why}`)
     return done
   })
 

@@ -4,7 +4,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { readBook } from "../../limits/KeyFile.ts"
 import { raiseIn } from "../../limits/store.ts"
 import { readVerifier } from "../../limits/usageChain.ts"
-import { fail, OperatorError } from "../../wire/OperatorError.ts"
+import { fail, rephrase } from "../../wire/OperatorError.ts"
 import { itemsOf, parseGiven, parseTime } from "../keys/keyOptions.ts"
 import { makeChainChecking } from "../usage/chainCheck.ts"
 import { checkFiles, readFiles } from "../usage/readFiles.ts"
@@ -66,10 +66,7 @@ const verify = Command.make(
   },
   Effect.fnUntraced(function* ({ publicKey, ...named }) {
     const { files, once } = yield* filesOf(named.files)
-    const verifier = yield* Effect.mapError(
-      parseGiven(publicKey, readVerifier),
-      ({ message }) => new OperatorError({ message: `--public-key: ${message}` })
-    )
+    const verifier = yield* rephrase(parseGiven(publicKey, readVerifier), (message) => `--public-key: ${message}`)
     const checking = makeChainChecking((file) => once.has(file), verifier)
     // The log's heads first, so that every record can be compared with them. A pipe is read once.
     const again = files.filter((file) => !once.has(file))

@@ -38,11 +38,11 @@ interface CreateOptions extends Typed {
 
 /** What a command needs beside its options. */
 interface KeyRules {
-  /** Base models of the catalog, where it could be read. */
+  /** Base models of the catalog; absent where none is to be looked up. */
   readonly models?: ReadonlyArray<string> | undefined
-  /** The operator's own usage notice, where there is one. */
+  /** The operator's own usage notice. */
   readonly notice?: string | undefined
-  /** The longest life of a key (`GATEWAY_KEYS_MAX_AGE`). */
+  /** `GATEWAY_KEYS_MAX_AGE` */
   readonly maxAge?: Duration.Duration | undefined
 }
 
@@ -66,7 +66,8 @@ const endOf = Effect.fnUntraced(function* (
   const asked = yield* parseGiven(expires, parseExpires(now))
   if (maxAge === undefined) return asked
   const latest = DateTime.addDuration(created, maxAge)
-  if (asked === undefined || DateTime.isLessThanOrEqualTo(asked, latest)) return asked ?? latest
+  const end = asked ?? latest
+  if (DateTime.isLessThanOrEqualTo(end, latest)) return end
   return yield* fail(
     `--expires: keys live ${Duration.format(maxAge)} at most (GATEWAY_KEYS_MAX_AGE), until ${minute(latest)}`
   )
@@ -151,7 +152,7 @@ export const setKey = Effect.fnUntraced(function* (
 
 type Refused = Pick<RefusedCaller, "disabled" | "revoked">
 
-/** Changes whether a key, or a caller without one, is refused; answers what it was called. */
+/** Changes whether a key, or a caller without one, is refused; answers what it is called, and how it was before. */
 const changeRefusal = (
   file: string,
   id: string,
@@ -162,29 +163,27 @@ const changeRefusal = (
         file,
         Effect.fnUntraced(function* ({ callers = [] }) {
           const title = `caller ${id}`
-          const after = yield* change(callers.find((caller) => caller.id === id) ?? {}, title)
+          const before: Refused = callers.find((caller) => caller.id === id) ?? {}
+          const after = yield* change(before, title)
           const rest = callers.filter((caller) => caller.id !== id)
           const isRefused = after.disabled !== undefined || after.revoked !== undefined
-          return { book: { callers: isRefused ? [...rest, { id, ...after }] : rest }, result: title }
+          return { book: { callers: isRefused ? [...rest, { id, ...after }] : rest }, result: { before, title } }
         })
       )
-    : changeKey(file, id, (key) => {
-        const title = `key ${id} (${key.name})`
-        return Effect.map(change(key, title), ({ disabled, revoked }) => ({
-          key: { ...key, disabled, revoked },
-          result: title
+    : changeKey(file, id, (before) => {
+        const title = `key ${id} (${before.name})`
+        return Effect.map(change(before, title), ({ disabled, revoked }) => ({
+          key: { ...before, disabled, revoked },
+          result: { before, title }
         }))
       })
 
 /** Revokes a key, or a caller without one, for good. Running gateways refuse it within 5 seconds. */
 export const revokeKey = Effect.fnUntraced(function* (file: string, id: string) {
   const now = yield* DateTime.now
-  let before: DateTime.Utc | undefined
-  const title = yield* changeRefusal(file, id, ({ disabled, revoked }) => {
-    before = revoked
-    return Effect.succeed({ disabled, revoked: revoked ?? now })
-  })
-  if (before !== undefined) return `${capital(title)} is revoked since ${minute(before)}.\n`
+  const revoke = ({ disabled, revoked = now }: Refused) => Effect.succeed({ disabled, revoked })
+  const { before, title } = yield* changeRefusal(file, id, revoke)
+  if (before.revoked !== undefined) return `${capital(title)} is revoked since ${minute(before.revoked)}.\n`
   yield* auditDone("key.revoked", { key_id: id })
   return `Revoked ${title}. Gateways refuse it within 5 seconds.\n`
 })
@@ -192,12 +191,11 @@ export const revokeKey = Effect.fnUntraced(function* (file: string, id: string) 
 const switchKey = (disabled: boolean) =>
   Effect.fnUntraced(function* (file: string, id: string) {
     const now = yield* DateTime.now
-    const title = yield* changeRefusal(file, id, (before, title) => {
+    const { title } = yield* changeRefusal(file, id, (before, title) => {
       if (before.revoked !== undefined) return fail(`${capital(title)} is revoked for good.`)
-      if ((before.disabled !== undefined) === disabled) {
-        return fail(`${capital(title)} is ${disabled ? "disabled" : "enabled"} already.`)
-      }
-      return Effect.succeed({ disabled: disabled ? now : undefined })
+      return (before.disabled !== undefined) === disabled
+        ? fail(`${capital(title)} is ${disabled ? "disabled" : "enabled"} already.`)
+        : Effect.succeed({ disabled: disabled ? now : undefined })
     })
     const changes = disabled ? "enabled -> disabled" : "disabled -> enabled"
     yield* auditDone("key.changed", { key_id: id, changes })

@@ -34,20 +34,14 @@ export const makeLines = (take: (line: string | undefined, number: number) => vo
   }
 
   return {
-    push: (bytes: Uint8Array) => {
-      const first = bytes.indexOf(lineFeed)
-      if (first < 0) return keep(bytes)
-      keep(bytes.subarray(0, first))
-      flush()
-      // One text for all other whole lines: a call a line would cost more than the rest.
-      const last = bytes.lastIndexOf(lineFeed)
-      const text = decoder.decode(bytes.subarray(first + 1, last + 1))
-      for (let at = 0; at < text.length; ) {
-        const end = text.indexOf("\n", at)
-        take(end - at > longestLine ? undefined : text.slice(at, end), ++count)
-        at = end + 1
+    push: (bytes: Uint8Array): void => {
+      let from = 0
+      for (let end = bytes.indexOf(lineFeed); end >= 0; end = bytes.indexOf(lineFeed, from)) {
+        keep(bytes.subarray(from, end))
+        flush()
+        from = end + 1
       }
-      keep(bytes.subarray(last + 1))
+      keep(bytes.subarray(from))
     },
     /** What stands after the last line feed is a line too. */
     end: (): void => {
