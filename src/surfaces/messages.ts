@@ -1,19 +1,32 @@
-/** The messages surface: native pass-through, with counting (docs/api.md#messages, docs/api.md#counting-tokens). */
+/**
+ * The messages surface: native pass-through, with counting (docs/api.md#messages, docs/api.md#counting-tokens); what of a body is
+ * read, refused, adjusted or removed before it goes upstream.
+ */
 import { Result } from "effect"
+import { GatewayError, invalid } from "../catalog/GatewayError.ts"
+import type { Route } from "../catalog/Route.ts"
 import { countOf, reservedOutput } from "../catalog/Tokens.ts"
 import { invalidBody } from "../catalog/UpstreamFault.ts"
 import type { MessagesError } from "../contract/Errors.ts"
 import { CountRequest, MessagesRequest } from "../contract/Messages.ts"
 import type { CountReply } from "../contract/MessagesGroup.ts"
 import type { Called } from "../governance/accumulate.ts"
+import { Adjusted } from "../vendors/adjustments.ts"
 import { isFilter, isGuarded } from "../vendors/answer.ts"
 import { tokensOf } from "../vendors/claude/reply.ts"
+import { withOpaqueUser } from "../vendors/claude/request.ts"
+import { systemTurns } from "../vendors/refusals.ts"
+import { adjustThinking, withoutSampling } from "../vendors/thinking.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import { plainFields, plainNumber } from "../wire/parse.ts"
+import { plainPath, strip } from "../wire/strip.ts"
+import { refuseCloudFields, refuseOutside, refuseServerTools, serverFields } from "./boundary.ts"
 import { messagesError } from "./errorResponse.ts"
-import { mediaOf, plainNumbers, prepareMessages } from "./messagesBody.ts"
-import { withoutFence } from "./messagesFormat.ts"
+import { applyBetas } from "./messagesBetas.ts"
+import { formatted, withoutFence } from "./messagesFormat.ts"
 import { isCall, messagesProtocol } from "./messagesStream.ts"
-import type { Prepared, Surface } from "./Surface.ts"
+import { cacheLastBlock, foldSystem, mergeTurns, withoutLastThoughts } from "./messageTurns.ts"
+import type { Arrival, Counts, Prepared, Surface } from "./Surface.ts"
 
 interface PreparedMessages extends Prepared {
   /** The base model, which replies name. */
@@ -22,14 +35,123 @@ interface PreparedMessages extends Prepared {
   readonly emulated: boolean
 }
 
+/** The numbers that are read here stand at the top, and in `thinking`. */
+const plainNumbers = (body: JsonObject): JsonObject => {
+  const plain = plainFields(body)
+  const { thinking } = plain
+  if (!isObject(thinking) || thinking.budget_tokens === undefined) return plain
+  const budget_tokens = plainNumber(thinking.budget_tokens)
+  return budget_tokens === thinking.budget_tokens ? plain : { ...plain, thinking: { ...thinking, budget_tokens } }
+}
+
+const countsOf = ({ messages, tools }: JsonObject): Counts => {
+  const media = { images: 0, files: 0, mediaBytes: 0 }
+  const count = (blocks: Json | undefined): void => {
+    for (const block of arrayOf(blocks)) {
+      if (!isObject(block)) continue
+      if (block.type === "tool_result") count(block.content)
+      else if (block.type === "image" || block.type === "document") {
+        media[block.type === "image" ? "images" : "files"]++
+        const { data, type } = objectOf(block.source)
+        // A document may be text, which counts like the rest of the body.
+        if (type === "base64") media.mediaBytes += (textOf(data) ?? "").length
+      }
+    }
+  }
+  for (const message of arrayOf(messages)) count(objectOf(message).content)
+  return { tools: arrayOf(tools).length, ...media }
+}
+
+/**
+ * A conversation that the server holds. Taking the field away would lose the turns that the caller leaves out; this error
+ * is the vendor's own, at which its client libraries go on with whole conversations (docs/upstreams.md#message-threads).
+ */
+const threadUnsupported = new GatewayError({
+  reason: "invalid",
+  message: "thread: the gateway stores no conversations; send all messages with every request",
+  details: { error_code: "thread_unsupported_request", unsupported: ["thread"] }
+})
+
+const saysNothing = (value: Json | undefined): boolean =>
+  value === null || value === undefined || (typeof value === "object" && Object.keys(value).length === 0)
+
+/** Fields that can make a difference to a count, and those that make none: others are named where they go. */
+const counted = ["messages", "system", "tools", "tool_choice", "thinking", "output_config", "anthropic_version"]
+const uncounted = new Set(
+  "max_tokens temperature top_p top_k stop_sequences metadata cache_control service_tier speed".split(" ")
+)
+
+/** What of a body is counted. */
+const countedOf = (body: JsonObject, adjusted: Adjusted): JsonObject => {
+  for (const name of Object.keys(body)) {
+    if (!counted.includes(name) && !uncounted.has(name) && !saysNothing(body[name])) adjusted.removed(name)
+  }
+  return Object.fromEntries(Object.entries(body).filter(([key]) => counted.includes(key)))
+}
+
+/** Names what messages that became part of another one held beside their text. */
+const reportLost = (before: JsonObject, after: JsonObject, adjusted: Adjusted): void => {
+  const kept = new Set(arrayOf(after.messages))
+  for (const given of arrayOf(before.messages)) {
+    const message = objectOf(given)
+    if (message.role !== "system" || kept.has(message)) continue
+    for (const name of Object.keys(message)) {
+      if (name !== "role" && name !== "content" && !saysNothing(message[name])) adjusted.removed(`messages.${name}`)
+    }
+  }
+}
+
+const prepare =
+  (counting: boolean) =>
+  (given: JsonObject, route: Route, { headers }: Arrival): Result.Result<PreparedMessages, GatewayError> => {
+    const { deployment, model, refused } = route
+    if (given.thread !== undefined && given.thread !== null) return Result.fail(threadUnsupported)
+    const refusal = refuseServerTools(given) ?? refuseCloudFields(given, serverFields) ?? refuseOutside(given)
+    if (refusal !== undefined) return Result.fail(invalid(refusal))
+    const adjusted = new Adjusted()
+    const allowed = (counting ? deployment.countBetas : deployment.betas) ?? []
+    const applied = applyBetas(given, route, allowed, headers["anthropic-beta"], adjusted)
+    const { vendor_version, anthropic_version, model: _, thread: __, stream, ...rest } = applied.body
+    const version = anthropic_version ?? vendor_version ?? undefined
+    if (version !== undefined && version !== (vendor_version ?? version)) adjusted.removed("vendor_version")
+    const versioned: JsonObject = version === undefined ? rest : { ...rest, anthropic_version: version }
+    const keepsSystem = deployment.systemTurns === true && refused?.has(systemTurns) !== true
+    const { body: turned, folded } = foldSystem(versioned, keepsSystem)
+    if (folded) {
+      adjusted.add("messages.role:system->user")
+      reportLost(versioned, turned, adjusted)
+    }
+    const merged = mergeTurns(withoutLastThoughts(turned, adjusted), adjusted)
+    const cached = counting || deployment.automaticCaching === true ? merged : cacheLastBlock(merged, adjusted)
+    const { body: shaped, emulated } = formatted(cached, route.strip, adjusted)
+    const addressed = withOpaqueUser(counting ? countedOf(shaped, adjusted) : shaped, adjusted)
+    const sampled = withoutSampling(addressed, model, adjusted)
+    const { betas } = applied
+    const { body: thinking, changes } = adjustThinking(sampled, { model, deployment, betas, counting })
+    const refusedPaths = new Set([...(refused ?? [])].map(plainPath))
+    const sent = strip(thinking, applied.strip, (path, value) => {
+      if (!saysNothing(value) || refusedPaths.has(path)) adjusted.removed(path)
+    })
+    const body = betas.length === 0 ? sent : { ...sent, anthropic_beta: betas }
+    const streamed = stream === true && !counting
+    return Result.succeed({
+      operation: counting ? "count" : "messages",
+      bodies: [streamed ? { ...body, stream } : body],
+      stream: streamed,
+      maxOutput: counting ? undefined : reservedOutput(body, model),
+      model: model.id,
+      emulated,
+      adjusted: [...adjusted],
+      thinkingAdjusted: counting ? undefined : changes
+    })
+  }
+
 /** The calls in a whole reply, which are scanned (docs/api.md#tool-call-scan). */
 const callsOf = (content: Json | undefined): ReadonlyArray<Called> =>
   arrayOf(content)
     .filter(isObject)
     .filter(isCall)
     .map(({ id, input, name }) => ({ id: textOf(id) ?? "", name: textOf(name) ?? "", input }))
-
-const countsOf = (request: JsonObject) => ({ tools: arrayOf(request.tools).length, ...mediaOf(request) })
 
 export const messages: Surface<MessagesRequest, PreparedMessages, MessagesError> = {
   purpose: "messages",
@@ -41,20 +163,7 @@ export const messages: Surface<MessagesRequest, PreparedMessages, MessagesError>
     arrayOf(request.tools)
       .filter(isObject)
       .map((tool) => ({ name: textOf(tool.name) ?? "", schema: tool.input_schema })),
-  prepare: (request, route, { headers }) =>
-    Result.map(
-      prepareMessages(request, route, { betaHeader: headers["anthropic-beta"], counting: false }),
-      ({ body, adjusted, emulated, thinkingAdjusted }) => ({
-        operation: "messages" as const,
-        bodies: [request.stream === true ? { ...body, stream: true } : body],
-        stream: request.stream === true,
-        maxOutput: reservedOutput(body, route.model),
-        model: route.model.id,
-        emulated,
-        adjusted,
-        thinkingAdjusted
-      })
-    ),
+  prepare: prepare(false),
   answer: ({ emulated, model }, reply) => {
     if (reply.body.type !== "message") return Result.fail(invalidBody)
     const body = emulated ? withoutFence(reply.body) : reply.body
@@ -79,17 +188,7 @@ export const countTokens: Surface<CountRequest, Prepared, MessagesError> = {
   plainNumbers,
   error: messagesError,
   counts: countsOf,
-  prepare: (request, route, { headers }) =>
-    Result.map(
-      prepareMessages(request, route, { betaHeader: headers["anthropic-beta"], counting: true }),
-      ({ body, adjusted }) => ({
-        operation: "count" as const,
-        bodies: [body],
-        stream: false,
-        maxOutput: undefined,
-        adjusted
-      })
-    ),
+  prepare: prepare(true),
   answer: (_, { body }) => {
     const count = countOf(body.input_tokens)
     return count === undefined

@@ -23,43 +23,21 @@ const isReadable = (given: Json | undefined): boolean =>
   typeof given === "string" ||
   (Array.isArray(given) && given.every((beta) => typeof beta === "string"))
 
-const toolBeta = (tool: Json, betas: ReadonlyArray<Beta>): Beta | undefined => {
-  const type = textOf(objectOf(tool).type)
-  return type === undefined ? undefined : betas.find(({ tools }) => tools?.some((start) => type.startsWith(start)))
-}
-
-const blockBeta = (block: Json, betas: ReadonlyArray<Beta>): Beta | undefined => {
-  const type = textOf(objectOf(block).type)
-  return type === undefined ? undefined : betas.find(({ blocks }) => blocks?.includes(type))
-}
-
 const blocksOf = (holder: Json): ReadonlyArray<Json> => arrayOf(objectOf(holder).content)
 
-/** The betas whose tools or blocks the body has. */
-const usedBetas = (body: JsonObject, betas: ReadonlyArray<Beta>): ReadonlySet<Beta> => {
-  const used = new Set<Beta>()
-  for (const tool of arrayOf(body.tools)) {
-    const beta = toolBeta(tool, betas)
-    if (beta !== undefined) used.add(beta)
-  }
-  const look = (blocks: ReadonlyArray<Json>) => {
-    for (const block of blocks) {
-      const beta = blockBeta(block, betas)
-      if (beta !== undefined) used.add(beta)
-      if (objectOf(block).type === "tool_result") look(blocksOf(block))
-    }
-  }
-  for (const message of arrayOf(body.messages)) look(blocksOf(message))
-  return used
-}
+const areSame = (before: ReadonlyArray<Json>, after: ReadonlyArray<Json>): boolean =>
+  before.length === after.length && before.every((value, at) => value === after[at])
 
-/** The body without the tools of these betas, and without a choice of one of them. */
-const withoutTools = (body: JsonObject, betas: ReadonlyArray<Beta>, adjusted: Adjusted): JsonObject => {
-  const kept: Array<Json> = []
-  const gone: Array<Json> = []
-  for (const tool of arrayOf(body.tools)) (toolBeta(tool, betas) === undefined ? kept : gone).push(tool)
+/** Whether a tool or a block of this type is left out. */
+type Goes = (type: string | undefined) => boolean
+
+const typeOf = (value: Json | undefined): string | undefined => textOf(objectOf(value).type)
+
+/** The body without these tools, and without a choice of one of them. */
+const withoutTools = (body: JsonObject, goes: Goes, adjusted: Adjusted): JsonObject => {
+  const { gone = [], kept = [] } = Object.groupBy(arrayOf(body.tools), (tool) => (goes(typeOf(tool)) ? "gone" : "kept"))
   if (gone.length === 0) return body
-  for (const tool of gone) adjusted.removed(`tools.${textOf(objectOf(tool).type)}`)
+  for (const tool of gone) adjusted.removed(`tools.${typeOf(tool)}`)
   const { tools: _, tool_choice: choice, ...rest } = body
   const chosen = textOf(objectOf(choice).name)
   const choosable = kept.length > 0 && !gone.some((tool) => chosen !== undefined && objectOf(tool).name === chosen)
@@ -71,31 +49,24 @@ const withoutTools = (body: JsonObject, betas: ReadonlyArray<Beta>, adjusted: Ad
   }
 }
 
-/** The body without the blocks of these betas, and without messages of which nothing is left. */
-const withoutBlocks = (body: JsonObject, betas: ReadonlyArray<Beta>, adjusted: Adjusted): JsonObject => {
-  const kept = (holder: JsonObject, path: string): JsonObject => {
-    if (!Array.isArray(holder.content)) return holder
-    let touched = false
-    const content: Array<Json> = []
-    for (const block of blocksOf(holder)) {
-      const fields = objectOf(block)
-      if (blockBeta(fields, betas) !== undefined) {
-        touched = true
-        adjusted.removed(`${path}.${fields.type}`)
-        continue
-      }
-      const next = fields.type === "tool_result" ? kept(fields, `${path}.content`) : block
-      touched ||= next !== block && next !== fields
-      content.push(next)
-    }
-    return touched ? { ...holder, content } : holder
+/** The body without these blocks, and without messages of which nothing is left. */
+const withoutBlocks = (body: JsonObject, goes: Goes, adjusted: Adjusted): JsonObject => {
+  const without = (holder: JsonObject, path: string): JsonObject => {
+    const blocks = blocksOf(holder)
+    const content = blocks.flatMap((block): ReadonlyArray<Json> => {
+      const type = typeOf(block)
+      if (!goes(type)) return [type === "tool_result" ? without(objectOf(block), `${path}.content`) : block]
+      adjusted.removed(`${path}.${type}`)
+      return []
+    })
+    return areSame(blocks, content) ? holder : { ...holder, content }
   }
-  const messages: Array<Json> = []
-  for (const message of arrayOf(body.messages)) {
-    const next = isObject(message) ? kept(message, "messages.content") : message
-    if (next === message || blocksOf(next).length > 0) messages.push(next)
-  }
-  return { ...body, messages }
+  const given = arrayOf(body.messages)
+  const messages = given.flatMap((message) => {
+    const left = isObject(message) ? without(message, "messages.content") : message
+    return left === message || blocksOf(left).length > 0 ? [left] : []
+  })
+  return areSame(given, messages) ? body : { ...body, messages }
 }
 
 interface MessagesBetas {
@@ -124,19 +95,22 @@ export const applyBetas = (
     else adjusted.removed(`anthropic-beta.${beta}`)
   }
   const isSent = (beta: Beta) => [...sent].some((one) => isOf(beta, one))
-  // Tools and blocks exist only with their beta: without them the request would be another one.
-  const unsent = [...usedBetas(body, table)].filter((beta) => {
-    if (isSent(beta)) return false
+  /** Tools and blocks exist only with their beta: it is sent for them where the endpoint takes it, and else they go. */
+  const lacks = (beta: Beta | undefined): boolean => {
+    if (beta === undefined || isSent(beta)) return false
     const own = allowed.find((one) => isOf(beta, one))
     if (own === undefined) return true
     sent.add(own)
     adjusted.changed("anthropic-beta", undefined, own)
     return false
-  })
+  }
+  const ofTool = (type = "") => lacks(table.find(({ tools }) => tools?.some((start) => type.startsWith(start))))
+  const ofBlock = (type = "") => lacks(table.find(({ blocks }) => blocks?.includes(type)))
+  const kept = withoutBlocks(withoutTools(body, ofTool, adjusted), ofBlock, adjusted)
   const spared = table.filter(isSent).flatMap(({ fields = [] }) => fields)
   return {
     betas: allowed.filter((beta) => sent.has(beta)),
-    body: unsent.length === 0 ? body : withoutBlocks(withoutTools(body, unsent, adjusted), unsent, adjusted),
+    body: kept,
     strip: spared.filter((field) => refused?.has(field) !== true).reduce(sparing, strip)
   }
 }

@@ -1,38 +1,176 @@
-/** The responses surface: a thin proxy to cloud C (docs/api.md#responses). */
+/**
+ * The responses surface: a thin proxy to cloud C, and what of a body is refused, removed or set before it goes there
+ * (docs/api.md#responses, docs/decisions.md#responses-surface).
+ */
 import { Result } from "effect"
+import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
+import type { Route } from "../catalog/Route.ts"
 import { reservedOutput } from "../catalog/Tokens.ts"
-import { invalidBody } from "../catalog/UpstreamFault.ts"
 import { makeScrub, type Scrub } from "../cloud/fault.ts"
 import type { ApiError } from "../contract/Errors.ts"
 import { ResponsesRequest } from "../contract/Responses.ts"
-import { arrayOf, isObject, type Json, textOf } from "../wire/json.ts"
+import { Adjusted } from "../vendors/adjustments.ts"
+import { arrayOf, isObject, type Json, type JsonObject, textOf } from "../wire/json.ts"
 import { plainFields } from "../wire/parse.ts"
+import { compileStrip, strip } from "../wire/strip.ts"
+import { refuseCloudFields, refuseOutside } from "./boundary.ts"
 import { apiError } from "./errorResponse.ts"
-import { callTexts, prepareResponses, screenedTools } from "./responsesBody.ts"
-import { rewriteResponse } from "./responsesReply.ts"
+import { answerOf } from "./responsesReply.ts"
 import { responsesProtocol } from "./responsesStream.ts"
+import { buildChoice, buildTools, refuseNested, refuseTools, screened } from "./responsesTools.ts"
 import type { Counts, Prepared, Surface } from "./Surface.ts"
 
-/** Images and files in the input, and how many bytes they are: in the content of messages, and in what tools put out. */
-const inputMedia = (input: Json | undefined): Omit<Counts, "tools"> => {
-  let images = 0
-  let files = 0
-  let mediaBytes = 0
-  for (const item of arrayOf(input)) {
-    if (!isObject(item)) continue
-    for (const part of [...arrayOf(item.content), ...arrayOf(item.output)]) {
-      if (!isObject(part)) continue
-      if (part.type === "input_image") images++
-      else if (part.type === "input_file") files++
-      else continue
-      mediaBytes += (textOf(part.image_url) ?? textOf(part.file_data) ?? "").length
+const encrypted = "reasoning.encrypted_content"
+
+const itemsOf = ({ input }: ResponsesRequest): ReadonlyArray<JsonObject> => (typeof input === "string" ? [] : input)
+
+/** Images and files are in the content of messages, and in what tools put out. */
+const countsOf = (request: ResponsesRequest): Counts => {
+  const media = { images: 0, files: 0, mediaBytes: 0 }
+  for (const { content, output } of itemsOf(request)) {
+    for (const part of [...arrayOf(content), ...arrayOf(output)]) {
+      if (!isObject(part) || (part.type !== "input_image" && part.type !== "input_file")) continue
+      media[part.type === "input_image" ? "images" : "files"]++
+      media.mediaBytes += (textOf(part.image_url) ?? textOf(part.file_data) ?? "").length
     }
   }
-  return { images, files, mediaBytes }
+  return { tools: request.tools?.length ?? 0, ...media }
 }
 
 interface PreparedResponses extends Prepared {
   readonly scrub: Scrub
+}
+
+/** An item that is nothing but an ID refers to one that the cloud would have kept. */
+const refuseReference = (items: ReadonlyArray<JsonObject>): string | undefined => {
+  const at = items.findIndex(({ role, type }) => type === undefined && role === undefined)
+  return at < 0
+    ? undefined
+    : `input[${at}]: items cannot be referred to, because nothing is stored; send the item itself`
+}
+
+/** Items may bring tools along, as a list. */
+const refuseToolLists = (items: ReadonlyArray<JsonObject>): string | undefined => {
+  for (const [at, { tools }] of items.entries()) {
+    if (tools === undefined || tools === null) continue
+    if (!Array.isArray(tools)) return `input[${at}].tools: must be an array`
+    const wrong = tools.findIndex((tool) => !isObject(tool))
+    if (wrong >= 0) return `input[${at}].tools[${wrong}]: must be an object`
+  }
+  return undefined
+}
+
+/** Fields and items that would have the cloud put what was said into an encrypted item, which does not leave. */
+const refuseEncrypted = (body: ResponsesRequest, items: ReadonlyArray<JsonObject>): string | undefined => {
+  const { context_management } = body
+  const asked = Array.isArray(context_management) && context_management.length > 0
+  if (asked || isObject(context_management ?? undefined)) {
+    return "context_management: not available, because compacted items are encrypted and encrypted content is not passed on; shorten the input yourself"
+  }
+  const at = items.findIndex(({ type }) => type === "compaction" || type === "compaction_trigger")
+  return at < 0
+    ? undefined
+    : `input[${at}].type: ${JSON.stringify(items[at]?.type)} is not available, because encrypted content is not passed on; send the messages themselves`
+}
+
+/** What a library made of an item, and where an item came from: no API takes these (docs/upstreams.md#items-of-earlier-replies). */
+const added = compileStrip([
+  ...["parsed_arguments", "created_by", "provider_data", "providerData"].map((name) => `input[].${name}`),
+  ...["parsed", "provider_data", "providerData"].map((name) => `input[].content[].${name}`),
+  "input[].output[].created_by"
+])
+
+/** The cloud looks for a stored item by its ID. A call is found by its `call_id` and a message has its content, so no ID is needed. */
+const withoutId = (item: JsonObject): JsonObject => {
+  if (item.id === undefined || (item.role ?? item.call_id ?? undefined) === undefined) return item
+  const { id: _, ...rest } = item
+  return rest
+}
+
+/** The items without what a library made of them. `adjusted` takes what goes. */
+const withoutAdded = (items: ReadonlyArray<JsonObject>, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
+  const { input } = strip({ input: items }, added, (path, value) => {
+    if (value !== null) adjusted.removed(path)
+  })
+  return Array.isArray(input) ? input : items
+}
+
+/** The items without what refers to a stored reply. `adjusted` takes what goes. */
+const withoutStored = (items: ReadonlyArray<JsonObject>, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
+  const kept: Array<JsonObject> = []
+  for (const item of items) {
+    // Without their encrypted content, which never left, the cloud cannot use them.
+    if (item.type === "reasoning") {
+      adjusted.removed("input.reasoning")
+      continue
+    }
+    const sent = withoutId(item)
+    if (sent !== item && item.id !== null) adjusted.removed("input.id")
+    kept.push(sent)
+  }
+  return kept
+}
+
+/** Sampling is refused beside reasoning, so a request with sampling and no reasoning does not get the catalog's effort. */
+const samples = ({ temperature, top_p, top_logprobs }: ResponsesRequest): boolean =>
+  [temperature, top_p, top_logprobs].some((value) => value !== undefined && value !== null)
+
+/** Items without their tools, which are read apart from them. */
+const walked = (items: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> =>
+  items.map((item) => {
+    if (item.tools === undefined) return item
+    const { tools: _, ...rest } = item
+    return rest
+  })
+
+/** Fields of which every value that is taken asks for nothing, and those that are made anew. */
+const notPassed: ReadonlySet<string> = new Set(["background", "tools", "tool_choice", "include", "reasoning"])
+
+const prepare = (request: ResponsesRequest, route: Route): Result.Result<PreparedResponses, GatewayError> => {
+  const { deployment, model } = route
+  const adjusted = new Adjusted()
+  const items = withoutAdded(itemsOf(request), adjusted)
+  const own = buildTools(request.tools ?? undefined, "tools", adjusted)
+  const brought = items.map(({ tools }, at) => buildTools(tools, `input[${at}].tools`, adjusted))
+  const choice = buildChoice(request.tool_choice, adjusted)
+  const refusal =
+    refuseCloudFields(request) ??
+    refuseReference(items) ??
+    refuseToolLists(items) ??
+    refuseEncrypted(request, items) ??
+    refuseNested(request.tools ?? undefined, "tools") ??
+    refuseTools([...own.refused, ...brought.flatMap(({ refused }) => refused)]) ??
+    choice.refusal ??
+    refuseOutside(typeof request.input === "string" ? request : { ...request, input: walked(items) })
+  if (refusal !== undefined) return Result.fail(invalid(refusal))
+
+  const { include, input, reasoning, stream, tools } = request
+  const included = (include ?? []).filter((name) => name !== encrypted)
+  if (included.length < (include ?? []).length) adjusted.removed(`include.${encrypted}`)
+  const effort = model.thinking.default
+  const unreasoned = (reasoning ?? undefined) === undefined && effort !== "none" && samples(request)
+  if (unreasoned) adjusted.changed("reasoning.effort", effort, "unset")
+  const rebuilt = items.map((item, at) =>
+    item.tools === undefined ? item : { ...item, tools: brought[at]?.tools ?? [] }
+  )
+  const body: { [key: string]: Json } = {
+    ...Object.fromEntries(Object.entries(request).filter(([name]) => !notPassed.has(name))),
+    input: typeof input === "string" ? input : withoutStored(rebuilt, adjusted),
+    store: false
+  }
+  if (!unreasoned) body.reasoning = { ...reasoning, effort: reasoning?.effort ?? effort }
+  // A list of which nothing is left is none.
+  if (Array.isArray(tools) && (own.tools.length > 0 || tools.length === 0)) body.tools = own.tools
+  if (choice.choice !== undefined) body.tool_choice = choice.choice
+  if (included.length > 0) body.include = included
+  return Result.succeed({
+    operation: "responses",
+    bodies: [body],
+    stream: stream === true,
+    adjusted: [...adjusted],
+    scrub: makeScrub([[deployment.model, model.id]]),
+    maxOutput: reservedOutput(body, model)
+  })
 }
 
 export const responses: Surface<ResponsesRequest, PreparedResponses, ApiError> = {
@@ -41,23 +179,18 @@ export const responses: Surface<ResponsesRequest, PreparedResponses, ApiError> =
   // Those that are read stand at the top.
   plainNumbers: plainFields,
   error: apiError,
-  counts: (request) => ({ tools: request.tools?.length ?? 0, ...inputMedia(request.input) }),
-  tools: screenedTools,
-  texts: callTexts,
-  prepare: (request, route) =>
-    Result.map(prepareResponses(request, route), ({ adjusted, body }) => {
-      return {
-        operation: "responses" as const,
-        bodies: [body],
-        stream: request.stream === true,
-        adjusted,
-        scrub: makeScrub([[route.deployment.model, route.model.id]]),
-        maxOutput: reservedOutput(body, route.model)
-      }
-    }),
-  answer: ({ scrub }, { bytes, body }) => {
-    const answer = rewriteResponse(bytes, body, scrub)
-    return answer === undefined ? Result.fail(invalidBody) : Result.succeed(answer)
-  },
+  counts: countsOf,
+  // Items of some types (`additional_tools`, `tool_search_output`) bring tools along; they are tools like the others.
+  tools: (request) => [
+    ...screened(request.tools ?? undefined),
+    ...itemsOf(request).flatMap(({ tools }) => screened(tools))
+  ],
+  // The arguments of calls, which are passed on as they are.
+  texts: (request) =>
+    itemsOf(request).flatMap(({ arguments: text }, at) =>
+      typeof text === "string" ? [{ text, path: `input[${at}].arguments`, optional: false }] : []
+    ),
+  prepare,
+  answer: ({ scrub }, { bytes, body }) => answerOf(bytes, body, scrub),
   protocol: ({ scrub }) => responsesProtocol(scrub)
 }

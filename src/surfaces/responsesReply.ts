@@ -1,7 +1,9 @@
 /** A responses reply: the upstream's own bytes, unless something must be added or removed (docs/api.md#responses). */
 
+import { Result } from "effect"
 import { GatewayError } from "../catalog/GatewayError.ts"
-import { countOf, type Tokens } from "../catalog/Tokens.ts"
+import { countOf } from "../catalog/Tokens.ts"
+import { invalidBody, type UpstreamFault } from "../catalog/UpstreamFault.ts"
 import type { Scrub } from "../cloud/fault.ts"
 import type { Called } from "../governance/accumulate.ts"
 import type { Summary } from "../stream/Frame.ts"
@@ -62,9 +64,6 @@ export const callOf = (item: Json | undefined): Called | undefined => {
 export const callsOf = (response: JsonObject): ReadonlyArray<Called> =>
   arrayOf(response.output).flatMap((item) => callOf(item) ?? [])
 
-const tokensOf = (usage: Json | undefined): Tokens | undefined =>
-  countOf(objectOf(usage).input_tokens) === undefined ? undefined : countedTokens(usage, "responses")
-
 /** A failure in the cloud's words, freed of what is the operator's; undefined where nothing must go. */
 export const scrubbedError = (response: JsonObject, scrub: Scrub): JsonObject | undefined => {
   const { error } = response
@@ -77,20 +76,20 @@ export const scrubbedError = (response: JsonObject, scrub: Scrub): JsonObject | 
 const failedReply = new GatewayError({ reason: "upstream", message: "the model failed", code: "upstream-error" })
 
 export const summarize = (response: JsonObject): Summary => {
-  const status = textOf(response.status)
+  const { incomplete_details, status, usage } = response
   return {
-    tokens: tokensOf(response.usage),
-    finishReason: status,
-    filtered: isGuarded(response) || isFilter(objectOf(response.incomplete_details).reason),
+    tokens: countOf(objectOf(usage).input_tokens) === undefined ? undefined : countedTokens(usage, "responses"),
+    finishReason: textOf(status),
+    filtered: isGuarded(response) || isFilter(objectOf(incomplete_details).reason),
     failure: status === "failed" ? failedReply : undefined
   }
 }
 
-/** The answer of a whole reply; undefined for what is not a response. Its bytes stay as they came where nothing must change. */
-export const rewriteResponse = (bytes: Buffer, response: JsonObject, scrub: Scrub): Rendered | undefined => {
-  if (response.object !== "response") return undefined
+/** The answer of a whole reply. Its bytes stay as they came where nothing must change. */
+export const answerOf = (bytes: Buffer, response: JsonObject, scrub: Scrub): Result.Result<Rendered, UpstreamFault> => {
+  if (response.object !== "response") return Result.fail(invalidBody)
   const failed = scrubbedError(response, scrub)
-  return {
+  return Result.succeed({
     ...summarize(response),
     calls: callsOf(response),
     body: (governance) => {
@@ -98,5 +97,5 @@ export const rewriteResponse = (bytes: Buffer, response: JsonObject, scrub: Scru
       const shown = responseWithoutEncrypted(failed ?? response)
       return governance === undefined ? shown : { ...shown, x_gateway_governance: governance }
     }
-  }
+  })
 }

@@ -1,9 +1,9 @@
 /** However an upstream's stream is cut into pieces, the caller gets the same, and the flags of the whole reply. */
 import { assert, describe, it } from "@effect/vitest"
-import { Schema } from "effect"
+import { Result, Schema } from "effect"
 import { governanceOfCalls } from "../../src/governance/accumulate.ts"
 import { sse } from "../../src/stream/framing.ts"
-import { rewriteResponse } from "../../src/surfaces/responsesReply.ts"
+import { answerOf } from "../../src/surfaces/responsesReply.ts"
 import { responsesProtocol } from "../../src/surfaces/responsesStream.ts"
 import { runNow } from "../../src/wire/slices.ts"
 import { flagCall } from "../support/flagCall.ts"
@@ -61,10 +61,10 @@ describe("any chunking", () => {
       assert.deepStrictEqual(often, once)
 
       const response = JSON.stringify(responseOf([textItem("x"), ...items]))
-      const whole = rewriteResponse(Buffer.from(response), parsed(response), unscrubbed)
+      const whole = Result.getOrThrow(answerOf(Buffer.from(response), parsed(response), unscrubbed))
       const expected = items.flatMap((item) => flagCall({ ...item, id: item.call_id }) ?? [])
-      const governance = runNow(governanceOfCalls(whole?.calls ?? [], "spec"))
-      const body = whole?.body(governance) ?? ""
+      const governance = runNow(governanceOfCalls(whole.calls, "spec"))
+      const body = whole.body(governance)
       assert.deepStrictEqual(
         parsed(typeof body === "string" ? body : JSON.stringify(body)).x_gateway_governance,
         expected.length === 0 ? undefined : { flags: expected }
