@@ -13,7 +13,7 @@
  * ```
  */
 import { Context, Effect, Layer, Redacted, type Schema, Stream } from "effect"
-import { type HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { type HttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
 import { Api } from "../contract/Api.ts"
 import { ApiError, MessagesError } from "../contract/Errors.ts"
@@ -23,8 +23,7 @@ import type { StreamError } from "./errors.ts"
 import { type EventFormat, formats, type MessageStreamEvent, type ResponseStreamEvent, replyReader } from "./events.ts"
 import { type GatewayHeaders, isEventStream, readHeaders } from "./headers.ts"
 import type { ForModel, Purpose } from "./ModelName.ts"
-import type { RetryOptions } from "./policy.ts"
-import { withRetries } from "./retry.ts"
+import { backoff, defaultMaxDelay, defaultRetries, type RetryOptions, waitAfter } from "./policy.ts"
 
 /** What the gateway answered, and who answered. */
 export interface Reply<A> {
@@ -81,6 +80,7 @@ export interface ClientOptions extends RetryOptions {
 }
 
 type HttpReply = HttpClientResponse.HttpClientResponse
+type Send<E> = Effect.Effect<HttpReply, RequestFailure<E>>
 type Decode<A, E> = (reply: HttpReply) => Effect.Effect<A, RequestFailure<E>>
 
 const decoders = {
@@ -126,6 +126,33 @@ const streamValues = <A>(
     )
   })
 
+/**
+ * Sends again what the gateway refused for now, or never got, by the same rules as the promise client. Effect's
+ * `HttpClient.retryTransient` knows no `x-should-retry`, and would send again what 500 and 504 may have charged for.
+ */
+const withRetries = <E>(
+  send: Send<E>,
+  { retries = defaultRetries, maxRetryDelay: longest = defaultMaxDelay }: RetryOptions
+): Send<E> => {
+  const attempt = (n: number): Send<E> =>
+    Effect.matchEffect(send, {
+      onSuccess: (reply) => {
+        const wait =
+          n < retries && reply.status >= 400
+            ? waitAfter(n, reply.status, readHeaders(reply.headers), longest)
+            : undefined
+        if (wait === undefined) return Effect.succeed(reply)
+        // Read to its end, the body frees its connection for the next attempt.
+        return Effect.ignore(reply.text).pipe(Effect.andThen(Effect.sleep(wait)), Effect.andThen(attempt(n + 1)))
+      },
+      onFailure: (error) =>
+        n < retries && HttpClientError.isHttpClientError(error) && error.reason._tag === "TransportError"
+          ? Effect.andThen(Effect.sleep(backoff(n, longest)), attempt(n + 1))
+          : Effect.fail(error)
+    })
+  return Effect.suspend(() => attempt(0))
+}
+
 /** A client over the `HttpClient` in the context. */
 export const makeClient = ({
   baseUrl,
@@ -139,11 +166,11 @@ export const makeClient = ({
     HttpApiMiddleware.layerClient(ApiKey, ({ next, request }) => next(withKey(request))),
     HttpApiMiddleware.layerClient(MessagesKey, ({ next, request }) => next(withKey(request)))
   )
-  const call = <A, E>(send: Effect.Effect<HttpReply, RequestFailure<E>>, decode: Decode<A, E>): Call<A, E> =>
+  const call = <A, E>(send: Send<E>, decode: Decode<A, E>): Call<A, E> =>
     Effect.flatMap(withRetries(send, retries), (reply) => receive(reply, decode))
   /** The reply's content type decides between body and stream: the request's `stream` decides only the type. */
   const callEither = <S, A, Event, E>(
-    send: Effect.Effect<HttpReply, RequestFailure<E>>,
+    send: Send<E>,
     decode: Decode<A | Stream.Stream<unknown, unknown>, E>,
     format: EventFormat<Event>
   ) =>

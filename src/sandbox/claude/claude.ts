@@ -24,14 +24,14 @@ interface ClaudeContext {
 const INTERLEAVED = "interleaved-thinking-2025-05-14"
 
 /** The betas that both platforms know, and those of each. */
-const shared =
+const commonBetas =
   "compact-2026-01-12 computer-use-2025-01-24 computer-use-2025-11-24 context-1m-2025-08-07 context-management-2025-06-27 " +
   "dangerous-tool-use-2026-09-03 thinking-binding-controls-2026-08-01 thinking-display-updates-2026-08-18 " +
   "tool-search-tool-2025-10-19"
 const knownBetas = {
-  vertex: `${shared} compact-2026-09-04 per-turn-control-2026-07-01 web-search-2025-03-05`,
+  vertex: `${commonBetas} compact-2026-09-04 per-turn-control-2026-07-01 web-search-2025-03-05`,
   bedrock:
-    `${shared} effort-2025-11-24 fine-grained-tool-streaming-2025-05-14 ` +
+    `${commonBetas} effort-2025-11-24 fine-grained-tool-streaming-2025-05-14 ` +
     "mid-conversation-output-config-2026-07-01 mid-conversation-tool-changes-2026-07-01"
 }
 
@@ -143,13 +143,15 @@ type Request = ReturnType<ReturnType<typeof requestOf>>
 /** Checks the betas, and that no field is null on Bedrock. */
 const checkAround = (body: JsonObject, { platform, model, betas, counting }: ClaudeContext): void => {
   const known = knownBetas[platform].split(" ")
-  const strange = betas.find((beta) => (beta === INTERLEAVED ? !model.interleaves : counting || !known.includes(beta)))
-  const unexpected = `Unexpected value(s) \`${strange}\` for the \`anthropic-beta\` header. Please consult our documentation.`
-  const empty = platform === "bedrock" ? Object.keys(body).find((name) => body[name] === null) : undefined
+  const unknownBeta = betas.find((beta) =>
+    beta === INTERLEAVED ? !model.interleaves : counting || !known.includes(beta)
+  )
+  const unexpected = `Unexpected value(s) \`${unknownBeta}\` for the \`anthropic-beta\` header. Please consult our documentation.`
+  const nullField = platform === "bedrock" ? Object.keys(body).find((name) => body[name] === null) : undefined
   insist({
-    [platform === "bedrock" ? "invalid beta flag" : unexpected]: strange === undefined,
-    [`Malformed input request: #/${empty}: expected type: Object, found: Null, please reformat your input and try again.`]:
-      empty === undefined
+    [platform === "bedrock" ? "invalid beta flag" : unexpected]: unknownBeta === undefined,
+    [`Malformed input request: #/${nullField}: expected type: Object, found: Null, please reformat your input and try again.`]:
+      nullField === undefined
   })
 }
 
@@ -159,26 +161,26 @@ const checkParameters = (asked: Request, context: ClaudeContext, strict: boolean
   const { tools = [], tool_choice: choice, stop_sequences = [], forced, thinks, temperature, top_p, top_k } = asked
   const { type, budget_tokens: budget = 0 } = asked.thinking ?? {}
   const limit = asked.max_tokens ?? 0
-  const versioned = strict ? platform === "vertex" || version >= 4.7 : asked.anthropic_version === versions[platform]
+  const validVersion = strict ? platform === "vertex" || version >= 4.7 : asked.anthropic_version === versions[platform]
   const effort = asked.output_config?.effort ?? ""
-  const tired = version >= 5 && model.adaptive && (effort === "xhigh" || effort === "max")
-  const wide = counting || (betas.includes(INTERLEAVED) && model.interleaves)
+  const deepEffort = version >= 5 && model.adaptive && (effort === "xhigh" || effort === "max")
+  const unbounded = counting || (betas.includes(INTERLEAVED) && model.interleaves)
   const disabled = `"thinking.type.disabled" is not supported for this model`
   const names = new Set(tools.map(({ name }) => name))
   const named = typeof choice === "object" ? choice.name : undefined
   const [sampling] = Object.entries({ temperature, top_p, top_k }).find(([, value]) => value !== undefined) ?? []
   insist({
-    [`anthropic_version: "${printed(asked.anthropic_version)}" is not a valid version for this model`]: versioned,
+    [`anthropic_version: "${printed(asked.anthropic_version)}" is not a valid version for this model`]: validVersion,
     [`max_tokens: ${limit} > ${most}, which is the maximum allowed number of output tokens for ${model.id}`]:
       limit <= most,
     "stop_sequences: each stop sequence must contain non-whitespace": stop_sequences.every((stop) => /\S/.test(stop)),
     "adaptive thinking is not supported on this model": type !== "adaptive" || model.adaptive,
     '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.':
       type !== "enabled" || model.budgeted,
-    [`${disabled} with effort ${effort}.`]: type !== "disabled" || !tired,
+    [`${disabled} with effort ${effort}.`]: type !== "disabled" || !deepEffort,
     [`${disabled}.`]: type !== "disabled" || model.thinking.optional,
     "`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation.":
-      type !== "enabled" || budget < limit || wide,
+      type !== "enabled" || budget < limit || unbounded,
     "tools: Tool names must be unique.": names.size === tools.length,
     "tool_choice: tool_choice may only be specified while providing tools.": choice === undefined || tools.length > 0,
     "Thinking may not be enabled when tool_choice forces tool use.": !forced || !thinks,

@@ -179,32 +179,32 @@ const within = (least: number, most: number, message: string | ((value: unknown)
 
 const isInt32 = (value: unknown): value is number => typeof value === "number" && value === (value | 0)
 
-const STATES =
+const TOO_MANY_STATES =
   "The specified schema produces a constraint that has too many states for serving.  Typical causes of this error are schemas with lots of text (for example, very long property or enum names), schemas with long array length limits (especially when nested), or schemas using complex value matchers (for example, integers or numbers with minimum/maximum bounds or strings with complex formats like date-time)"
 
 /** Characters of the schema of an answer; how many states are served is not documented, so this limit is the sandbox's. */
-const MOST = 50_000
-const served = where(anything, (schema) => JSON.stringify(schema).length <= MOST, STATES)
+const MAX_SCHEMA = 50_000
+const servable = where(anything, (schema) => JSON.stringify(schema).length <= MAX_SCHEMA, TOO_MANY_STATES)
 
 const generation = ({ maxOutput, penalties }: GeminiModel) => {
-  const tooMany = (limit: unknown) =>
+  const limitRange = (limit: unknown) =>
     `${REFUSED} it has a maxOutputTokens value of ${printed(limit)} but the supported range is from 1 (inclusive) to ${maxOutput + 1} (exclusive).`
-  const heat = `${REFUSED} it has a temperature value outside the supported range. The supported range is from 0 (inclusive) to 2.0 (inclusive).`
+  const temperatureRange = `${REFUSED} it has a temperature value outside the supported range. The supported range is from 0 (inclusive) to 2.0 (inclusive).`
   // A penalty of nothing passes everywhere.
   const penalty = where(anything, (value) => penalties || value === 0, "Penalty is not enabled for this model")
   const stops = `${REFUSED} it has too many stop sequences. The maximum is 5.`
   return closed(
     "topK responseLogprobs responseMimeType responseModalities mediaResolution audioTimestamp speechConfig",
     {
-      responseSchema: served,
-      responseJsonSchema: served,
+      responseSchema: servable,
+      responseJsonSchema: servable,
       presencePenalty: penalty,
       frequencyPenalty: penalty,
       seed: typed(isInt32, (value) => `Invalid value at '{path}' (TYPE_INT32), ${printed(value)}`),
       logprobs: within(1, 20, `${REFUSED} logprobs is outside the supported range from 1 to 20.`),
-      temperature: within(0, 2, heat),
+      temperature: within(0, 2, temperatureRange),
       topP: within(0, 1, `${REFUSED} it has a topP value outside the supported range from 0 to 1.`),
-      maxOutputTokens: within(1, maxOutput, tooMany),
+      maxOutputTokens: within(1, maxOutput, limitRange),
       candidateCount: within(1, 1, "Multiple candidates is not enabled for this model"),
       stopSequences: where(list(anything), ({ length }) => length <= 5, stops),
       thinkingConfig: closed("thinkingLevel thinkingBudget includeThoughts")

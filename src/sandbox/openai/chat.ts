@@ -9,10 +9,9 @@ import { digest } from "../signature.ts"
 import { fragments, words } from "../tokens.ts"
 import { type Message, type Part, readTurn, textIn } from "../turn.ts"
 import * as shared from "./shared.ts"
-import { checkStrict } from "./shared.ts"
 
 const { closed, filled, insist, list, never, text, variant, where } = shared
-const { filterResults, openaiError } = shared
+const { checkStrict, filterResults, openaiError } = shared
 
 const called = closed("", { "name!": text, "arguments!": text })
 const call = closed("type", { "id!": text, "function!": called }, ({ id, function: made }) => ({

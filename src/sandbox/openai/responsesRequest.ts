@@ -6,10 +6,9 @@ import { anything, type Shape } from "../shape.ts"
 import { isSigned } from "../signature.ts"
 import { type Message, type Part, readTurn, type Tool, type Turn } from "../turn.ts"
 import * as shared from "./shared.ts"
-import { checkStrict } from "./shared.ts"
 
 const { closed, filled, insist, list, never, text, variant, where } = shared
-const { checkSampling, chosen, contentOf, effortOf, formatOf, imageOf, sampling, tokens, toolOf } = shared
+const { checkSampling, checkStrict, chosen, contentOf, effortOf, formatOf, imageOf, sampling, tokens, toolOf } = shared
 
 /** The text that `encrypted_content` signs. */
 export const ENCRYPTED = "responses reasoning"
