@@ -5,8 +5,7 @@
 import { Cause, Effect, Fiber, Option, Pull, Scope, Stream } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import { Enough, type Frame } from "../stream/Frame.ts"
-import { type Entry, heldReply, makeQueue } from "./heldReply.ts"
-import { type GuardStreamOptions, reported } from "./streamedTexts.ts"
+import { type Entry, type GuardStreamOptions, heldReply, makeQueue, reported } from "./heldReply.ts"
 
 /** Passes frames as they come, and asks beside them; before the last ones it waits for what was asked. */
 const passedReply = (options: GuardStreamOptions) => {

@@ -1,7 +1,7 @@
 /** What the guards of a request do with its reply. */
 import type { Effect } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
-import type { GuardStreamOptions } from "../guards/streamedTexts.ts"
+import type { GuardStreamOptions } from "../guards/heldReply.ts"
 import type { Frame } from "../stream/Frame.ts"
 import type { ReplyOptions } from "../stream/reply.ts"
 import type { AnswerBody } from "../surfaces/Surface.ts"

@@ -7,10 +7,9 @@ import type { Prices } from "../catalog/Catalog.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import { costOf } from "../catalog/Tokens.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
-import { type Charge, Ledger, type LedgerError } from "./Ledger.ts"
+import { type Charge, Ledger, type LedgerError, makeWatch } from "./Ledger.ts"
 import { type BudgetDemand, limitHeaders, limitRefusal } from "./limitReply.ts"
 import { type Budget, budgetsOf, type LimitOwner } from "./limits.ts"
-import { makeWatch } from "./storeHealth.ts"
 import { makeUsageAccumulator, type Note, type UsageTotals, type Users, usageTotalsOf } from "./usageTotals.ts"
 
 /** Output for which there must be room. */

@@ -3,11 +3,10 @@ import { Context, Duration, Effect, Layer, Schedule, type Scope } from "effect"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { plural } from "../wire/plural.ts"
-import { type Demand, Ledger, type LedgerError } from "./Ledger.ts"
+import { type Demand, Ledger, type LedgerError, makeWatch } from "./Ledger.ts"
 import { type BudgetDemand, limitHeaders, limitRefusal } from "./limitReply.ts"
 import { type Limit, limitsOf, requestBudgets } from "./limits.ts"
 import { layerMemory } from "./sqliteStore.ts"
-import { makeWatch } from "./storeHealth.ts"
 
 type Headers = Readonly<Record<string, string>>
 

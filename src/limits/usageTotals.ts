@@ -5,7 +5,7 @@
  */
 import { Duration, Effect, Queue } from "effect"
 import type { CallerIdentity } from "../contract/Security.ts"
-import type { Account, Charge, Ledger, LedgerError } from "./Ledger.ts"
+import { type Account, type Charge, type Ledger, type LedgerError, type makeWatch, storeIsBack } from "./Ledger.ts"
 import {
   accountOf,
   budgetsOf,
@@ -17,7 +17,6 @@ import {
   teamUser,
   type Unit
 } from "./limits.ts"
-import { type makeWatch, storeIsBack } from "./storeHealth.ts"
 
 /** What was charged in this month and today (UTC), running requests excluded. Costs are in millionths of the catalog's currency. */
 export interface Use {

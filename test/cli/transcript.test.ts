@@ -2,7 +2,7 @@ import { stripVTControlCharacters as plain } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { ApiError, type Completion, type GatewayHeaders, StreamError } from "../../src/Client.ts"
 import { usageNotice } from "../../src/contract/usageNotice.ts"
-import { explainFailure, footer, greeting, printable } from "../../src/operators/cli/transcript.ts"
+import { explainFailure, footer, greeting, printable } from "../../src/operators/cli/chat.ts"
 
 const headers: GatewayHeaders = {
   requestId: "req-1",

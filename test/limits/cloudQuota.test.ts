@@ -3,8 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber, Scope } from "effect"
 import type { Deployment } from "../../src/catalog/Catalog.ts"
 import { GatewayError } from "../../src/catalog/GatewayError.ts"
-import { CloudQuota } from "../../src/limits/CloudQuota.ts"
-import { makeFairBucket } from "../../src/limits/fairBucket.ts"
+import { CloudQuota, makeFairBucket } from "../../src/limits/CloudQuota.ts"
 
 /** Takes when it can, every so often, for so long; answers what each team got. */
 const play = (limit: number, every: Readonly<Record<string, number>>, forMs: number, from = 0) => {

@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { makeRestoring } from "../../src/operators/usage/restore.ts"
+import { makeRestoring } from "../../src/operators/usage/summary.ts"
 import { chained, line } from "./records.ts"
 
 const restored = (now: number, lines: ReadonlyArray<string | undefined>) => {

@@ -9,8 +9,7 @@ import { itemsOf, parseGiven, parseTime } from "../keys/keyOptions.ts"
 import { makeChainChecking } from "../usage/chainCheck.ts"
 import { checkFiles, readFiles } from "../usage/readFiles.ts"
 import { damageText, formats, type KeyNames, showSummary, showVerdict } from "../usage/report.ts"
-import { makeRestoring } from "../usage/restore.ts"
-import { dimensions, isDimension, makeSumming } from "../usage/summary.ts"
+import { dimensions, isDimension, makeRestoring, makeSumming } from "../usage/summary.ts"
 import { optionalText, print, printing, settings } from "./shared.ts"
 
 /** Dimensions, as `--by` names them. */

@@ -1,5 +1,7 @@
-/** Sums usage records by what is asked for, in memory that does not grow with their number. */
+/** Sums usage records, by what is asked for and as counts of limits, in memory that does not grow with their number. */
 import { Array as Arr, Order } from "effect"
+import type { Charge } from "../../limits/Ledger.ts"
+import { accountOf, dayAt, keyUser, lastUseAccount, monthAt, teamUser } from "../../limits/limits.ts"
 import { makeHistogram } from "../../wire/histogram.ts"
 import type { Place } from "./readFiles.ts"
 import { makeRecordReader, type UsedRecord } from "./usedRecord.ts"
@@ -162,5 +164,52 @@ export const makeSumming = ({ by, from, to, groups: maxGroups = 20_000 }: Summar
       const sorted = Arr.sortWith(groups.values(), ({ values }) => values.join("\u0000"), Order.String)
       return { by, from, to, groups: sorted, rest, total, keyNames, lines, damagedAt }
     }
+  }
+}
+
+// Counts of this month and of today, rebuilt from usage records (docs/operation.md#redis).
+
+const wholeCount = (value: unknown): number =>
+  typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : 0
+
+/** Keys and teams of their own; a gateway has as many. */
+const maxAccounts = 1_000_000
+
+/** `now` is in milliseconds since the epoch. */
+export const makeRestoring = (now: number) => {
+  const sums = new Map<string, Charge>()
+  const read = makeRecordReader()
+  let records = 0
+  let damaged = 0
+
+  const put = ({ account, amount }: Charge, merge: (before: number, amount: number) => number): void => {
+    const before = sums.get(account.name)
+    if (amount === 0 || (before === undefined && sums.size >= maxAccounts)) return
+    sums.set(account.name, { account, amount: merge(before?.amount ?? 0, amount) })
+  }
+  const plus = (before: number, amount: number) => before + amount
+
+  return {
+    line: (line: string | undefined): void => {
+      const found = read(line)
+      if (found === "damaged") damaged++
+      if (found === undefined || typeof found === "string") return
+      const { cost, key_id, team, time, tokens } = found
+      if (key_id === null) return
+      records++
+      const key = keyUser(key_id)
+      put({ account: lastUseAccount(key), amount: Date.parse(time) }, Math.max)
+      const used = wholeCount(tokens?.input) + wholeCount(tokens?.output)
+      for (const period of [monthAt(now), dayAt(now)].filter(({ name }) => time.startsWith(name))) {
+        for (const user of [key, ...(typeof team === "string" ? [teamUser(team)] : [])]) {
+          put({ account: accountOf(user, period, "tokens"), amount: used }, plus)
+          put({ account: accountOf(user, period, "cost"), amount: wholeCount(cost) }, plus)
+        }
+      }
+    },
+    damage: (): void => {
+      damaged++
+    },
+    result: () => ({ counts: [...sums.values()], records, damaged })
   }
 }
