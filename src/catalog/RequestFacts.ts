@@ -1,13 +1,13 @@
 /**
- * What one request came to, for those who record it: usage records, spans, metrics, log lines; how it ended, in one word of a closed
- * set; and what it is charged: what the cloud counted, or about what it cost the cloud (docs/decisions.md#limits-and-quotas).
+ * What one request came to, for those who record it: usage records, spans, metrics, log lines; and how it ended, in one word of a
+ * closed set. It holds no payload.
  */
 import { Schema } from "effect"
 import type { ServedCloud } from "./clouds.ts"
 import type { GatewayError, Reason } from "./GatewayError.ts"
-import { type SurfaceName, surfaces } from "./names.ts"
+import type { SurfaceName } from "./names.ts"
 import type { Route } from "./Route.ts"
-import { estimateOf, isCount, type Tokens } from "./Tokens.ts"
+import type { Tokens } from "./Tokens.ts"
 
 export const Outcome = Schema.Literals([
   "ok",
@@ -65,12 +65,6 @@ export const outcomeOf = ({ code, reason, upstreamStatus }: GatewayError): Outco
   if (code === "cut" || code === "idle" || code === "revoked" || code === "drained") return code
   return upstreamStatus === undefined ? reasons[reason] : "upstream_error"
 }
-
-/** The outcome of a request that is over. `left`: the caller left before the end. */
-export const finalOutcome = (
-  { filtered, outcome }: { readonly filtered: boolean; readonly outcome: Outcome | undefined },
-  left: boolean
-): Outcome => outcome ?? (left ? "cancelled" : filtered ? "filtered" : "ok")
 
 export interface RequestFacts {
   /** The gateway's own ID, a UUID. */
@@ -134,40 +128,4 @@ export interface RequestFacts {
   readonly overhead: number | undefined
   /** Tokens of the key's quota: held for the request, and charged so far; undefined for a key without one. */
   readonly quota: { readonly reserved: number; readonly charged: number } | undefined
-}
-
-/** What is known of a request that is over. */
-interface Chargeable
-  extends Pick<RequestFacts, "events" | "outcome" | "status" | "stream" | "streamEnd" | "surface" | "tokens"> {
-  /** About how many tokens the input is; undefined where nothing is charged. */
-  readonly inputEstimate: number | undefined
-  /** Whether a cloud may have worked on the request. */
-  readonly sent: boolean
-  /** Whether a stream came to the cloud's own end, with its counts. */
-  readonly counted: boolean
-  /** Bytes that the cloud has said: of whole replies as they came, of a stream its text, thinking and arguments of calls. */
-  readonly received: number
-}
-
-/** The caller gave up what the cloud was at, or the gateway did. */
-const abandoned: ReadonlySet<Outcome> = new Set(["cancelled", "timeout", "idle", "drained", "revoked"])
-
-/**
- * Undefined where nothing is charged: nothing was sent, the cloud refused or failed before it said anything, or the endpoint is
- * free. Where the cloud's count is missing, what it said is charged: the estimate that its caller got, where there was one.
- */
-export const chargedTokens = (record: Chargeable): Tokens | undefined => {
-  const { counted, events, inputEstimate, outcome, sent, status, stream, streamEnd, surface, tokens } = record
-  if (inputEstimate === undefined || !sent) return tokens
-  // A vector is no output.
-  const isVector = surface !== undefined && surface !== "models" && surfaces[surface].output === "vector"
-  const bytes = isVector ? 0 : record.received
-  const ended = outcome === undefined && status > 0 && (streamEnd === undefined || streamEnd === "complete")
-  const gaveUp = !ended && (streamEnd === "cancelled" || outcome === undefined || abandoned.has(outcome))
-  const received = { bytes, events, inputEstimate, stream }
-  if (tokens?.estimated === true) return tokens
-  if (tokens !== undefined && (stream ? counted : !gaveUp) && isCount(tokens, received)) return tokens
-  // Also where a stream's first event is a failure.
-  if (!ended && !gaveUp && bytes === 0 && (events === 0 || status !== 200)) return tokens
-  return estimateOf(tokens, received)
 }

@@ -1,7 +1,8 @@
-/** Tokens of a request, and what they cost (docs/decisions.md#prices). */
+/** Tokens of a request: counted, estimated, charged, reserved; and what they cost (docs/decisions.md#prices). */
 
 import { compact, type JsonObject, numberOf, objectOf } from "../wire/json.ts"
 import type { Model, Prices } from "./Catalog.ts"
+import { type SurfaceName, surfaces } from "./names.ts"
 
 /** Mostly as the upstream counted them; cached input and what was written to a cache are part of `input`, reasoning of `output`. */
 export interface Tokens {
@@ -58,6 +59,51 @@ export const estimateOf = (soFar: Tokens | undefined, received: Received): Token
   const input = (stream && soFar?.input) || Math.max(soFar?.input ?? 0, inputEstimate)
   const output = Math.max(soFar?.output ?? 0, events, Math.ceil(bytes / bytesPerToken))
   return { ...soFar, input, output, estimated: true }
+}
+
+/** What is known of a request that is over. */
+interface Chargeable {
+  readonly surface: SurfaceName | undefined
+  readonly status: number
+  /** Undefined where nothing has failed (`RequestFacts`). */
+  readonly outcome: string | undefined
+  readonly stream: boolean
+  readonly streamEnd: string | undefined
+  /** As the cloud counted them, or as far as it had. */
+  readonly tokens: Tokens | undefined
+  /** Upstream events. */
+  readonly events: number
+  /** About how many tokens the input is; undefined where nothing is charged. */
+  readonly inputEstimate: number | undefined
+  /** Whether a cloud may have worked on the request. */
+  readonly sent: boolean
+  /** Whether a stream came to the cloud's own end, with its counts. */
+  readonly counted: boolean
+  /** Bytes that the cloud has said: of whole replies as they came, of a stream its text, thinking and arguments of calls. */
+  readonly received: number
+}
+
+/** The caller gave up what the cloud was at, or the gateway did. */
+const abandoned: ReadonlySet<string> = new Set(["cancelled", "timeout", "idle", "drained", "revoked"])
+
+/**
+ * Undefined where nothing is charged: nothing was sent, the cloud refused or failed before it said anything, or the endpoint is
+ * free. Where the cloud's count is missing, what it said is charged: the estimate that its caller got, where there was one.
+ */
+export const chargedTokens = (record: Chargeable): Tokens | undefined => {
+  const { counted, events, inputEstimate, outcome, sent, status, stream, streamEnd, surface, tokens } = record
+  if (inputEstimate === undefined || !sent) return tokens
+  // A vector is no output.
+  const isVector = surface !== undefined && surface !== "models" && surfaces[surface].output === "vector"
+  const bytes = isVector ? 0 : record.received
+  const ended = outcome === undefined && status > 0 && (streamEnd === undefined || streamEnd === "complete")
+  const gaveUp = !ended && (streamEnd === "cancelled" || outcome === undefined || abandoned.has(outcome))
+  const received = { bytes, events, inputEstimate, stream }
+  if (tokens?.estimated === true) return tokens
+  if (tokens !== undefined && (stream ? counted : !gaveUp) && isCount(tokens, received)) return tokens
+  // Also where a stream's first event is a failure.
+  if (!ended && !gaveUp && bytes === 0 && (events === 0 || status !== 200)) return tokens
+  return estimateOf(tokens, received)
 }
 
 /** Reserved where no limit is sent. */

@@ -13,7 +13,6 @@ export const ServedCloud = Schema.Literals([
   ...Cloud.literals.map((cloud) => `sandbox-${cloud}` as const)
 ])
 export type ServedCloud = typeof ServedCloud.Type
-export const isSimulated = (cloud: ServedCloud | undefined): boolean => cloud?.startsWith("sandbox-") ?? false
 
 interface CloudFacts {
   readonly title: string

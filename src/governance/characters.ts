@@ -1,4 +1,6 @@
-/** Sets of characters as tables, since the scan looks at every character of a text. */
+/** The characters of a text as the scan sees them: sets of them as tables, since it looks at every one, and JSON's escapes undone. */
+import { type Slices, sliceCharacters } from "../wire/slices.ts"
+
 export type Characters = Uint8Array
 
 export const characters = (pattern: RegExp, size = 128): Characters =>
@@ -33,3 +35,75 @@ export const dot = code(".")
 export const slash = code("/")
 export const colon = code(":")
 export const backslash = code("\\")
+
+// Escapes of JSON
+
+const [quote, letterS, letterP, letterU] = [code('"'), code("s"), code("p"), code("u")]
+
+/** What a letter or sign after a backslash stands for; 0 where it is no escape. */
+const plain = new Uint16Array(128)
+for (const [sign = "", value = ""] of ["b\b", "f\f", "n\n", "r\r", "t\t", "//", "\\\\"]) plain[code(sign)] = code(value)
+plain[innerQuote] = innerQuote
+
+const codePoint = (units: Uint16Array, from: number): number => {
+  const hex = String.fromCharCode(...units.subarray(from, from + 4))
+  return /^[0-9a-f]{4}$/i.test(hex) ? Number.parseInt(hex, 16) : -1
+}
+
+const isSlash = (unit: number): boolean => unit === slash || unit === backslash
+
+/** Whether `https:` or the like and any slashes end at `to`; a backslash that follows stands for a slash in a URL. */
+const followsScheme = (units: Uint16Array, to: number): boolean => {
+  let at = to - 1
+  // URL parsers take any number; more than a few are no disguise.
+  for (let most = 8; at >= 0 && most > 0 && isSlash(units[at] ?? 0); most--) at--
+  if (at < 1 || units[at] !== colon) return false
+  const last = (units[at - 1] ?? 0) | 0x20
+  return last === letterS || last === letterP
+}
+
+/**
+ * Undoes one level of escapes in place and answers the new length. What is not an escape of JSON stays as it is. Unless
+ * the text is JSON for `certain`, neither does `\\n` after a scheme become a line break: `https:\\new.example` is a URL.
+ */
+function* unescapeLevel(units: Uint16Array, length: number, certain: boolean): Slices<number> {
+  let to = 0
+  let from = 0
+  while (from < length) {
+    if (from > 0) yield
+    for (const end = Math.min(from + sliceCharacters, length); from < end; from++) {
+      let unit = units[from] ?? 0
+      if (unit === backslash && from + 1 < length) {
+        const next = units[from + 1] ?? 0
+        const single = next === quote && certain ? innerQuote : next < 128 ? (plain[next] ?? 0) : 0
+        const point = next === letterU && from + 5 < length ? codePoint(units, from + 2) : -1
+        if (single !== 0 && (certain || isSlash(next) || !followsScheme(units, to))) {
+          unit = single
+          from += 1
+        } else if (point >= 0) {
+          unit = point === quote ? innerQuote : point
+          from += 5
+        }
+      }
+      units[to++] = unit
+    }
+  }
+  return to
+}
+
+/**
+ * A text with its JSON escapes undone, again and again until none is left, `levels` times at most. An escaped quote becomes
+ * `innerQuote`. The text need not be JSON; with `isJson` its outermost escapes are taken for what JSON says they are. Linear in its length for a given number of levels.
+ */
+export function* unescapeJson(text: string, levels: number, isJson: boolean): Slices<string> {
+  if (!text.includes("\\")) return text
+  const bytes = Buffer.from(text, "utf16le")
+  const units = new Uint16Array(bytes.buffer, bytes.byteOffset, text.length)
+  let length = text.length
+  for (let level = 0; level < levels; level++) {
+    const shorter = yield* unescapeLevel(units, length, isJson && level === 0)
+    if (shorter === length) break
+    length = shorter
+  }
+  return bytes.toString("utf16le", 0, 2 * length)
+}

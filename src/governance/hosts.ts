@@ -1,7 +1,7 @@
 /** Hosts without a scheme, for the strict scan: names, mailboxes, and addresses in other forms. */
 import { type Slices, sliceCharacters } from "../wire/slices.ts"
-import { addressStart, isRawIpv6 } from "./address.ts"
 import { reversedStarts, suffixOf, variables } from "./suffixes.ts"
+import { addressStart, isRawIpv6 } from "./uri.ts"
 
 const labelShape = String.raw`[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}_-]{0,61}[\p{L}\p{M}\p{N}])?`
 /** A host with what may stand around it: a user, a port, a path. */

@@ -1,11 +1,19 @@
 /** The outbound destinations that a tool call names (docs/api.md#governance-flag). */
 import { printText } from "../wire/print.ts"
 import { type Slices, sliceCharacters } from "../wire/slices.ts"
-import { addressEnd, bracketedIpv6, isAddress, numbersEnd, placeOf, wholeIpv6 } from "./address.ts"
-import { type Characters, colon, digits, unitAt } from "./characters.ts"
-import { hiddenInBase64, undisguise, unescapeJson } from "./disguise.ts"
+import { type Characters, colon, digits, unescapeJson, unitAt } from "./characters.ts"
+import { hiddenInBase64, undisguise } from "./disguise.ts"
 import { bareHosts, shares } from "./hosts.ts"
-import { makeUriReader, type Place } from "./uri.ts"
+import {
+  addressEnd,
+  bracketedIpv6,
+  isAddress,
+  makeUriReader,
+  numbersEnd,
+  type Place,
+  placeOf,
+  wholeIpv6
+} from "./uri.ts"
 
 /** Destinations reported for one tool call, at most. The first ones are kept. */
 export const maxDestinations = 100

@@ -8,7 +8,7 @@ import { CatalogStore } from "../catalog/CatalogStore.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import { surfaces } from "../catalog/names.ts"
 import type { Route } from "../catalog/Route.ts"
-import { estimateInput } from "../catalog/Tokens.ts"
+import { estimateInput, type Tokens } from "../catalog/Tokens.ts"
 import { servingClouds } from "../cloud/Providers.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
 import { Caller, type CallerIdentity } from "../contract/Security.ts"
@@ -86,55 +86,28 @@ const screened = <Request extends NamesModel>(
           : Effect.fail(new GatewayError({ reason: "invalid", message: refusal.message, code: "screen" }))
       )
 
-/**
- * Holds what a request may use until its scope closes: one of the streams, and what it may use of the quota. Does nothing where neither the
- * key nor its team has such limits, and the operator none with the cloud.
- */
-const makeHold = (limit: RateLimit["Service"], quota: Quota["Service"], cloud: CloudQuota["Service"]) => {
-  const ofTokens = (caller: CallerIdentity, record: RequestRecord, output: number) => {
-    const reserve = Effect.suspend(() =>
-      quota.reserve(caller, {
-        input: record.inputEstimate ?? 0,
-        output,
-        prices: record.route?.deployment.prices
-      })
-    )
-    return Effect.flatMap(reserve, (reservation) => {
+/** Holds what a request may use until its scope closes: one of the streams, of the quota of its key, and of the operator's with the cloud. */
+const makeHold = (limit: RateLimit["Service"], quota: Quota["Service"], cloud: CloudQuota["Service"]) =>
+  Effect.fnUntraced(function* (caller: CallerIdentity, record: RequestRecord, { prepared, route }: Ready<Prepared>) {
+    const { bodies, maxOutput, stream } = prepared
+    const { deployment } = route
+    const input = record.inputEstimate ?? 0
+    const output = maxOutput ?? 0
+    if (stream && limitsStreams(caller)) yield* limit.stream(caller)
+    if (maxOutput !== undefined && limitsUse(caller)) {
+      const reservation = yield* quota.reserve(caller, { input, output, prices: deployment.prices })
       record.reservation = reservation
       record.replyHeaders = { ...record.replyHeaders, ...reservation.headers }
       // Runs before the reservation is settled, and after a stream has said what it used.
-      return Effect.addFinalizer(() => {
-        const { charged, cost } = record
-        reservation.use((charged?.input ?? 0) + (charged?.output ?? 0), cost)
-        return Effect.void
-      })
-    })
-  }
-
-  const ofCloud = (caller: CallerIdentity, record: RequestRecord, calls: number, output: number) =>
-    record.route === undefined
-      ? Effect.void
-      : (cloud.take(
-          record.route.deployment,
-          caller,
-          { requests: calls, tokens: (record.inputEstimate ?? 0) + output },
-          () => {
-            const { charged } = record
-            return charged === undefined ? undefined : charged.input + charged.output
-          }
-        ) ?? Effect.void)
-
-  return Effect.fnUntraced(function* (
-    caller: CallerIdentity,
-    record: RequestRecord,
-    { bodies, maxOutput, stream }: Prepared
-  ) {
-    if (stream && limitsStreams(caller)) yield* limit.stream(caller)
-    if (maxOutput !== undefined && limitsUse(caller)) yield* ofTokens(caller, record, maxOutput)
+      yield* Effect.addFinalizer(() => Effect.sync(() => reservation.use(totalOf(record.charged) ?? 0, record.cost)))
+    }
     // Last: a request that waits here has all else that it needs.
-    yield* ofCloud(caller, record, bodies.length, maxOutput ?? 0)
+    if (deployment.quota === undefined) return
+    const load = { requests: bodies.length, tokens: input + output }
+    yield* cloud.take(deployment, deployment.quota, caller, load, () => totalOf(record.charged))
   })
-}
+
+const totalOf = (tokens: Tokens | undefined): number | undefined => tokens && tokens.input + tokens.output
 
 /** Longest value of `x-gateway-adjusted`, in characters of ASCII. */
 export const maxAdjusted = 1024
@@ -241,7 +214,7 @@ export class Inference extends Context.Service<
               )
             }
             const ready = yield* resend.prepared(prepare)
-            yield* hold(caller, record, ready.prepared)
+            yield* hold(caller, record, ready)
             if (!surfaces[surface.purpose].reworded) return yield* call(ready, record)
             return yield* resend.sent(ready, record, prepare, (again) => call(again, record))
           },

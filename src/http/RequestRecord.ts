@@ -7,9 +7,9 @@ import { Context, Effect, type Tracer } from "effect"
 import type { ServedCloud } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { SurfaceName } from "../catalog/names.ts"
-import { chargedTokens, type Outcome, outcomeOf, type RequestFacts } from "../catalog/RequestFacts.ts"
+import { type Outcome, outcomeOf, type RequestFacts } from "../catalog/RequestFacts.ts"
 import type { Route } from "../catalog/Route.ts"
-import { costOf, type Tokens } from "../catalog/Tokens.ts"
+import { chargedTokens, costOf, type Tokens } from "../catalog/Tokens.ts"
 import type { Attempt } from "../cloud/Provider.ts"
 import type { GuardAction } from "../contract/Governance.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
@@ -234,6 +234,11 @@ export class RequestRecord implements RequestFacts {
   fail(error: GatewayError): void {
     this.failure ??= error.code ?? error.reason
     this.outcome ??= outcomeOf(error)
+  }
+
+  /** How a request that is over ended. `left`: the caller left before the end. */
+  finalOutcome(left: boolean): Outcome {
+    return this.outcome ?? (left ? "cancelled" : this.filtered ? "filtered" : "ok")
   }
 
   /** Guards did something with texts of the request or of the reply. */

@@ -7,7 +7,6 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { Cause, Clock, Context, Effect, Exit, identity, Option, References, Scope, Tracer } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { GatewayError, internal, invalid } from "../catalog/GatewayError.ts"
-import { finalOutcome } from "../catalog/RequestFacts.ts"
 import { endpointAt, endpoints } from "../contract/Api.ts"
 import { Quota } from "../limits/Quota.ts"
 import { UsageLog } from "../limits/UsageLog.ts"
@@ -18,7 +17,7 @@ import { errorReply, idHeaders } from "../surfaces/errorResponse.ts"
 import { logRequest } from "../telemetry/logs.ts"
 import { RecordActivity, recordRequest } from "../telemetry/metrics.ts"
 import { makeRequestWatch, type RequestSpan } from "../telemetry/spans.ts"
-import { makeSourceOf } from "./clientAddress.ts"
+import { makeSourceOf } from "./authenticate.ts"
 import { Drain } from "./Drain.ts"
 import { CurrentRecord, makeMemoryBudget, RequestRecord } from "./RequestRecord.ts"
 
@@ -92,8 +91,8 @@ const makeFinish = Effect.gen(function* () {
     const { caller, charged: tokens, cost = 0 } = facts
     // What the next request is measured by.
     if (caller !== undefined) note(caller, facts.startedAt, (tokens?.input ?? 0) + (tokens?.output ?? 0), cost)
-    const outcome = finalOutcome(facts, left)
-    const record = usageRecordOf(facts, left, now)
+    const outcome = facts.finalOutcome(left)
+    const record = usageRecordOf(facts, outcome, now)
     if (record !== undefined) records.record(record)
     recordRequest(metricsBy, facts, outcome, now, tokens)
     recordActivity?.(facts, outcome, now)

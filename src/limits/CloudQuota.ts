@@ -84,6 +84,8 @@ export const makeFairBucket = (limit: number, start: number) => {
 /** Requests that may wait for one deployment; of more, those of teams that have less than an equal share of the places may. */
 const mostWaiting = 1_000
 
+type CloudLimits = NonNullable<Deployment["quota"]>
+
 interface CloudQuotaOptions {
   /** The longest that a request waits. */
   readonly wait: Duration.Duration
@@ -106,16 +108,16 @@ export class CloudQuota extends Context.Service<
   CloudQuota,
   {
     /**
-     * Takes a load from what the deployment may use, waiting if it must; undefined where nothing was
-     * agreed. When the scope closes, `used` says how many tokens it came to; undefined leaves it as it was. Fails with
-     * `rate-limit`.
+     * Takes a load from what the deployment may use, waiting if it must. When the scope closes, `used` says how many tokens it came
+     * to; undefined leaves it as it was. Fails with `rate-limit`.
      */
     readonly take: (
-      deployment: Deployment,
+      deployment: Pick<Deployment, "cloud" | "model">,
+      quota: CloudLimits,
       caller: Pick<CallerIdentity, "id" | "team">,
       load: Load,
       used: () => number | undefined
-    ) => Effect.Effect<void, GatewayError, Scope.Scope> | undefined
+    ) => Effect.Effect<void, GatewayError, Scope.Scope>
   }
 >()("gateway/limits/CloudQuota") {
   static readonly layer = (options: CloudQuotaOptions): Layer.Layer<CloudQuota> =>
@@ -138,7 +140,7 @@ interface Waiter extends Wanted {
 }
 
 /** The requests for one deployment. */
-const makeLine = (quota: NonNullable<Deployment["quota"]>, share: number, longest: number, now: () => number) => {
+const makeLine = (quota: CloudLimits, share: number, longest: number, now: () => number) => {
   const buckets = (["requests", "tokens"] as const).flatMap((unit) => {
     const limit = quota[unit]
     return limit === undefined ? [] : [{ unit, bucket: makeFairBucket(limit * share, now()) }]
@@ -224,7 +226,7 @@ const makeLine = (quota: NonNullable<Deployment["quota"]>, share: number, longes
 const make = ({ now = () => performance.now(), share, wait }: CloudQuotaOptions): CloudQuota["Service"] => {
   const lines = new Map<string, ReturnType<typeof makeLine>>()
 
-  const lineOf = ({ cloud, model }: Deployment, quota: NonNullable<Deployment["quota"]>) => {
+  const lineOf = ({ cloud, model }: Pick<Deployment, "cloud" | "model">, quota: CloudLimits) => {
     const name = `${cloud}/${model}`
     const known = lines.get(name)
     // A catalog that is read again keeps what was used, unless the quota is another.
@@ -235,9 +237,7 @@ const make = ({ now = () => performance.now(), share, wait }: CloudQuotaOptions)
   }
 
   return {
-    take: (deployment, { id, team }, load, used) => {
-      const { quota } = deployment
-      if (quota === undefined) return undefined
+    take: (deployment, quota, { id, team }, load, used) => {
       const wanted = { ...load, team: team === undefined ? keyUser(id) : teamUser(team.name) }
       return Effect.suspend(() => {
         const line = lineOf(deployment, quota)

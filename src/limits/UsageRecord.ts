@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { ServedCloud } from "../catalog/clouds.ts"
 import { surfaceNames } from "../catalog/names.ts"
-import { finalOutcome, Outcome, type RequestFacts } from "../catalog/RequestFacts.ts"
+import { Outcome, type RequestFacts } from "../catalog/RequestFacts.ts"
 import { escapeJson } from "../wire/print.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
@@ -118,7 +118,7 @@ export const recordLine = (record: object): string => escapeJson(JSON.stringify(
  * The record of a request that is over; undefined for paths that no endpoint answers. `left`: the caller left before the end.
  * `now` is in milliseconds since the epoch.
  */
-export const usageRecordOf = (facts: RequestFacts, left: boolean, now: number): UsageRecord | undefined => {
+export const usageRecordOf = (facts: RequestFacts, outcome: Outcome, now: number): UsageRecord | undefined => {
   const { surface, route, cloud, region, charged: tokens, quota, startedAt, firstEventAt } = facts
   if (surface === undefined) return undefined
   return {
@@ -139,7 +139,7 @@ export const usageRecordOf = (facts: RequestFacts, left: boolean, now: number): 
     level: route?.level ?? null,
     upstream_request_id: cut(facts.upstreamRequestId),
     status: facts.status === 0 ? null : facts.status,
-    outcome: finalOutcome(facts, left),
+    outcome,
     stream: facts.stream,
     stream_end: facts.streamEnd ?? null,
     // What is undefined is not printed.

@@ -20,10 +20,6 @@ const parseNetwork = (text: string): Network | undefined => {
 export const isNetworkList = (text: string): boolean =>
   text.split(",").every((part) => parseNetwork(part) !== undefined)
 
-/** An address without its zone, and an IPv4 address that is written as IPv6 as IPv4. */
-export const plainAddress = (address: string): string =>
-  address.replace(/%.*$/, "").replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, "")
-
 /** Whether an address is in one of the networks of a list that `isNetworkList` takes. */
 export const makeIsIn = (list: string): ((address: string) => boolean) => {
   const networks = new BlockList()

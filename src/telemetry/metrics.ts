@@ -4,11 +4,10 @@
  * never a request ID or anything a caller chose.
  */
 import { Context, Effect, Metric, type Scope } from "effect"
-import { isSimulated } from "../catalog/clouds.ts"
+import type { ServedCloud } from "../catalog/clouds.ts"
 import { type Operation, operations } from "../catalog/names.ts"
 import type { Outcome, RequestFacts } from "../catalog/RequestFacts.ts"
 import type { Tokens } from "../catalog/Tokens.ts"
-import { getOrInsert } from "../wire/getOrInsert.ts"
 
 type Labels = Readonly<Record<string, string>>
 
@@ -24,7 +23,12 @@ type Series = (labels: Labels) => Metric.Metric<number, unknown>
  */
 const seriesOf = (make: Series): Series => {
   const made = new Map<string, Metric.Metric<number, unknown>>()
-  return (labels) => getOrInsert(made, JSON.stringify(labels), () => make(labels))
+  return (labels) => {
+    const name = JSON.stringify(labels)
+    const series = made.get(name) ?? make(labels)
+    made.set(name, series)
+    return series
+  }
 }
 
 const add = (series: Series, labels: Labels, value: number): void => series(labels).updateUnsafe(value, registry)
@@ -80,6 +84,7 @@ const userLabels = (team: string | undefined, key: string | undefined): Labels =
   ...(team === undefined ? {} : { team }),
   ...(key === undefined ? {} : { key })
 })
+export const isSimulated = (cloud: ServedCloud | undefined): boolean => cloud?.startsWith("sandbox-") ?? false
 /** What a simulated cloud served is never counted with what a real one did. */
 const sandboxLabel = (sandbox: boolean): Labels => (sandbox ? { "gateway.sandbox": "true" } : {})
 const requestDuration = histogram(

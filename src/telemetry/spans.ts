@@ -4,12 +4,18 @@
  */
 import { Clock, Context, Effect, Exit, Option, References, type Tracer } from "effect"
 import { Headers, HttpTraceContext } from "effect/http"
-import { isSimulated } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import { operations } from "../catalog/names.ts"
 import type { RequestFacts } from "../catalog/RequestFacts.ts"
 import type { Tokens } from "../catalog/Tokens.ts"
-import { type CallLabels, gaugeOf, makeCallRecorder, requestsInFlight, streamsInFlight } from "./metrics.ts"
+import {
+  type CallLabels,
+  gaugeOf,
+  isSimulated,
+  makeCallRecorder,
+  requestsInFlight,
+  streamsInFlight
+} from "./metrics.ts"
 
 /** What is undefined is left out. */
 export type Attributes = Readonly<Record<string, unknown>>

@@ -1,6 +1,8 @@
 /** What a request is charged, by how it ended (docs/decisions.md#limits-and-quotas). */
 import { expect, it } from "@effect/vitest"
-import { chargedTokens } from "../../src/catalog/RequestFacts.ts"
+import { invalid } from "../../src/catalog/GatewayError.ts"
+import { chargedTokens } from "../../src/catalog/Tokens.ts"
+import { RequestRecord } from "../../src/http/RequestRecord.ts"
 
 const complete = {
   sent: true,
@@ -67,3 +69,12 @@ it.each([
   ["nothing where nothing was sent", { sent: false, tokens: undefined }, undefined],
   ["nothing where it is free", { inputEstimate: undefined, tokens: undefined }, undefined]
 ] as const)("%s", (_, facts, expected) => expect(chargedTokens({ ...complete, ...facts })).toEqual(expected))
+
+it("ends as it failed, also where its caller then left", () => {
+  const record = new RequestRecord({ id: "", startedAt: 0, method: "", path: "", source: undefined, surface: "chat" })
+  expect(record.finalOutcome(true)).toBe("cancelled")
+  record.filtered = true
+  expect(record.finalOutcome(false)).toBe("filtered")
+  record.fail(invalid(""))
+  expect(record.finalOutcome(true)).toBe("invalid")
+})

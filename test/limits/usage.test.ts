@@ -109,9 +109,9 @@ describe("a usage record", () => {
   }
 
   it("is made of a request's facts, of the paths that endpoints answer", () => {
-    assert.isUndefined(usageRecordOf({ ...facts, surface: undefined }, false, facts.startedAt))
+    assert.isUndefined(usageRecordOf({ ...facts, surface: undefined }, "ok", facts.startedAt))
     const none = { key_id: null, source: null, model: null, deployment: null, level: null, upstream_request_id: null }
-    assert.deepInclude(usageRecordOf(facts, true, facts.startedAt + 5), {
+    assert.deepInclude(usageRecordOf(facts, "cancelled", facts.startedAt + 5), {
       ...none,
       time: "2026-11-21T00:00:00.000Z",
       status: null,
@@ -128,19 +128,18 @@ describe("a usage record", () => {
       tokens: { input: 1, output: 2 },
       charged: { input: 1, output: 25, cached: 1, estimated: true }
     }
-    const line = recordLine(usageRecordOf(later, false, facts.startedAt + 5) ?? assert.fail())
+    const line = recordLine(usageRecordOf(later, "ok", facts.startedAt + 5) ?? assert.fail())
     assert.deepInclude(JSON.parse(line), {
       status: 200,
       outcome: "ok",
       first_event_ms: 2,
       tokens: { input: 1, output: 25, cached: 1, estimated: true }
     })
-    assert.strictEqual(usageRecordOf({ ...facts, outcome: "invalid" }, true, facts.startedAt)?.outcome, "invalid")
   })
 
   it("keeps no more than the beginning of what a caller chose, however long it waits", () => {
     const modelId = `\ud800${"x".repeat(1000)}`
-    assert.strictEqual(usageRecordOf({ ...facts, modelId }, false, 0)?.model, modelId.slice(0, 256))
+    assert.strictEqual(usageRecordOf({ ...facts, modelId }, "ok", 0)?.model, modelId.slice(0, 256))
   })
 
   it("names how a request failed", () => {
