@@ -1,6 +1,7 @@
 /** The turns of a messages body, as deployments take them. */
 import type { Adjusted } from "../vendors/adjustments.ts"
 import { isThinking } from "../vendors/claude/order.ts"
+import { resultsFirst } from "../vendors/claude/turns.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 
 const roleOf = (message: Json | undefined): string | undefined => textOf(objectOf(message).role)
@@ -84,12 +85,6 @@ export const foldSystem = (
   }
 }
 
-/** Results of tools come first in their turn. */
-const resultsFirst = (blocks: ReadonlyArray<Json>): ReadonlyArray<Json> => {
-  const isResult = (block: Json) => objectOf(block).type === "tool_result"
-  return [...blocks.filter(isResult), ...blocks.filter((block) => !isResult(block))]
-}
-
 /** One message of several. Of a field that more than one has, the first counts; `adjusted` names the others. */
 const joined = (run: ReadonlyArray<JsonObject>, adjusted: Adjusted): JsonObject => {
   const fields: { [key: string]: Json | undefined } = {}
@@ -152,8 +147,7 @@ export const withoutLastThoughts = (body: JsonObject, adjusted: Adjusted): JsonO
 const maxMarks = 4
 
 /** Blocks that take no mark: thinking, and a text of nothing. */
-const takesMark = ({ text, type }: JsonObject): boolean =>
-  type !== "thinking" && type !== "redacted_thinking" && !(type === "text" && text === "")
+const takesMark = (block: JsonObject): boolean => !isThinking(block) && !(block.type === "text" && block.text === "")
 
 const isMarked = (holder: Json): boolean => isObject(objectOf(holder).cache_control ?? null)
 

@@ -5,7 +5,7 @@
  * the caller has changed is never undone.
  */
 import type { ChatMessage, ToolCall } from "../../contract/ChatMessage.ts"
-import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
+import { arrayOf, isObject, type JsonObject, numberOf, objectOf, omitNull, textOf } from "../../wire/json.ts"
 import type { Adjusted } from "../adjustments.ts"
 import { isBlank } from "../schema.ts"
 import { givenId } from "../toolCalls.ts"
@@ -26,13 +26,11 @@ export interface TextPlace extends JsonObject {
 }
 
 /** Fields of a block that say something and that a chat message has no place for. */
-const others = (block: JsonObject, known: ReadonlySet<string>): { [key: string]: Json } => {
-  const kept: { [key: string]: Json } = {}
-  for (const [name, value] of Object.entries(block)) {
-    if (!known.has(name) && value !== null && !(Array.isArray(value) && value.length === 0)) kept[name] = value
-  }
-  return kept
-}
+const others = (block: JsonObject, known: ReadonlySet<string>): JsonObject =>
+  omitNull(block, (name) => {
+    const value = block[name]
+    return !known.has(name) && !(Array.isArray(value) && value.length === 0)
+  })
 const ofText = new Set(["type", "text", "length"])
 const ofCall = new Set(["type", "id", "name", "input"])
 
@@ -83,47 +81,27 @@ export const orderWriter = (model: string) => {
 
 const isSmall = (extra: JsonObject): boolean => Buffer.byteLength(JSON.stringify(extra)) <= maxBytes
 
-/** What a message says, as blocks of the vendor's. */
-interface MessageBlocks {
-  readonly texts: ReadonlyArray<JsonObject>
-  readonly call: (call: ToolCall) => JsonObject
-  /** Thinking that stands on the call alone. */
-  readonly thinkingOf: (call: ToolCall) => ReadonlyArray<JsonObject>
-}
-
 const thinkingField = "messages.extra_content.anthropic.thinking_blocks"
+
+/** What a reply gave with a message or with a call alone. */
+const extraOf = ({ extra_content }: AssistantMessage | ToolCall): JsonObject =>
+  objectOf(objectOf(extra_content).anthropic)
+
+/** The signed blocks, exactly as they were. */
+const thinkingIn = (extra: JsonObject): ReadonlyArray<JsonObject> =>
+  arrayOf(extra.thinking_blocks).filter(isObject).filter(isThinking)
 
 /** The order that a message brings, with its thinking in its places; undefined where it brings none that fits to that. */
 const placesOf = (message: AssistantMessage, adjusted: Adjusted): ReadonlyArray<JsonObject> | undefined => {
-  const { order, thinking_blocks } = objectOf(objectOf(message.extra_content).anthropic)
-  if (order === omitted) adjusted.changed("messages.extra_content.anthropic.order", "over-1-MiB", "best-order")
-  const places = arrayOf(order).filter(isObject)
+  const extra = extraOf(message)
+  if (extra.order === omitted) adjusted.changed("messages.extra_content.anthropic.order", "over-1-MiB", "best-order")
+  const places = arrayOf(extra.order).filter(isObject)
   if (places.length === 0) return undefined
-  const thoughts = arrayOf(thinking_blocks).filter(isObject).filter(isThinking)
+  const thoughts = thinkingIn(extra)
   let next = 0
   const filled = places.map((place) => (isThinking(place) ? (thoughts[next++] ?? place) : place))
   return next === thoughts.length ? filled : undefined
 }
-
-/** Whether a message's thinking is another model's, which signs it for itself (docs/upstreams.md#anthropic-messages). */
-const isForeign = (message: AssistantMessage, model: string): boolean => {
-  const own = textOf(objectOf(objectOf(message.extra_content).anthropic).model)
-  return own !== undefined && own !== model
-}
-
-/** The blocks without thinking that is another model's; it is named. */
-export const readable = (
-  blocks: ReadonlyArray<JsonObject>,
-  message: AssistantMessage,
-  model: string,
-  adjusted: Adjusted
-): ReadonlyArray<JsonObject> => {
-  if (!isForeign(message, model) || !blocks.some(isThinking)) return blocks
-  adjusted.removed(thinkingField)
-  return blocks.filter((block) => !isThinking(block))
-}
-
-const lengthOf = (place: JsonObject): number => (place.type === "text" ? (numberOf(place.length) ?? -1) : 0)
 
 /** The text in pieces of these lengths; undefined where it is not the text that they were taken of, as after a change. */
 const cutAt = (message: AssistantMessage, places: ReadonlyArray<JsonObject>): ReadonlyArray<string> | undefined => {
@@ -132,7 +110,7 @@ const cutAt = (message: AssistantMessage, places: ReadonlyArray<JsonObject>): Re
   let at = 0
   for (const place of places) {
     if (place.type !== "text") continue
-    const length = lengthOf(place)
+    const length = numberOf(place.length) ?? -1
     if (!Number.isSafeInteger(length) || length < 0) return undefined
     pieces.push(text.slice(at, at + length))
     at += length
@@ -145,9 +123,10 @@ const cutAt = (message: AssistantMessage, places: ReadonlyArray<JsonObject>): Re
  * before them, and those that it has added come last. A text that was changed stands whole where the first one was. The vendor refuses a
  * message that ends in thinking, which only an answer that was cut does (docs/upstreams.md#anthropic-messages).
  */
-export const inOrder = (
+const inOrder = (
   message: AssistantMessage,
-  own: MessageBlocks,
+  texts: ReadonlyArray<JsonObject>,
+  toBlock: (call: ToolCall) => JsonObject,
   adjusted: Adjusted
 ): ReadonlyArray<JsonObject> | undefined => {
   const places = placesOf(message, adjusted)
@@ -166,7 +145,7 @@ export const inOrder = (
   /** Whether the text still has to be sent whole. */
   let whole = pieces === undefined
   const addWhole = (): void => {
-    if (whole) for (const text of own.texts) add(text)
+    if (whole) for (const text of texts) add(text)
     whole = false
   }
   let piece = 0
@@ -182,16 +161,53 @@ export const inOrder = (
       else {
         addWhole()
         sent.add(call)
-        add({ ...own.call(call), ...others(place, ofCall) })
+        add({ ...toBlock(call), ...others(place, ofCall) })
       }
     }
   }
   addWhole()
   for (const call of message.tool_calls ?? []) {
     if (sent.has(call)) continue
-    for (const thought of own.thinkingOf(call)) thoughts.push(thought)
-    add(own.call(call))
+    for (const thought of thinkingIn(extraOf(call))) thoughts.push(thought)
+    add(toBlock(call))
   }
   if (thoughts.length > 0) adjusted.removed(thinkingField)
   return blocks
+}
+
+/** Thinking first, then the texts, and each call behind its own thinking; nothing where there is nothing but thinking. */
+const bestOrder = (
+  message: AssistantMessage,
+  texts: ReadonlyArray<JsonObject>,
+  toBlock: (call: ToolCall) => JsonObject
+): ReadonlyArray<JsonObject> => {
+  const [first, ...others] = message.tool_calls ?? []
+  if (first === undefined) return texts.length === 0 ? [] : [...thinkingIn(extraOf(message)), ...texts]
+  // Callers that keep the calls as they came keep more of the order.
+  const ofCalls = [first, ...others].map((call) => thinkingIn(extraOf(call)))
+  const own = ofCalls.some(({ length }) => length > 0) ? [] : thinkingIn(extraOf(message))
+  const blocks = [...(own.length > 0 ? own : (ofCalls[0] ?? [])), ...texts, toBlock(first)]
+  for (const [at, call] of others.entries()) {
+    for (const thought of ofCalls[at + 1] ?? []) blocks.push(thought)
+    blocks.push(toBlock(call))
+  }
+  return blocks
+}
+
+/**
+ * The blocks of a message, in the order that it brings, or else in the best that there is. Thinking that is another model's, which
+ * signs it for itself (docs/upstreams.md#anthropic-messages), is left out and named.
+ */
+export const orderedBlocks = (
+  message: AssistantMessage,
+  texts: ReadonlyArray<JsonObject>,
+  toBlock: (call: ToolCall) => JsonObject,
+  model: string,
+  adjusted: Adjusted
+): ReadonlyArray<JsonObject> => {
+  const blocks = inOrder(message, texts, toBlock, adjusted) ?? bestOrder(message, texts, toBlock)
+  const own = textOf(extraOf(message).model)
+  if (own === undefined || own === model || !blocks.some(isThinking)) return blocks
+  adjusted.removed(thinkingField)
+  return blocks.filter((block) => !isThinking(block))
 }

@@ -7,7 +7,6 @@ import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import { countOf, fillUsage, type Tokens } from "../../catalog/Tokens.ts"
 import { cut, invalidBody, type Refused, refused, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
-import type { ChatRequest } from "../../contract/Chat.ts"
 import {
   arrayOf,
   type Json,
@@ -22,7 +21,7 @@ import { readWrittenObject } from "../../wire/parse.ts"
 import { addText, callId, finishOf, finishOfWord, isGuarded } from "../answer.ts"
 import type { Dialect, Pieces } from "../Dialect.ts"
 import { jsonFormat } from "../schema.ts"
-import { jsonFenceFilter, noFilter, type TextFilter } from "../textFilters.ts"
+import { jsonFenceFilter, noFilter } from "../textFilters.ts"
 import { inputText, isPrintable } from "../toolCalls.ts"
 import { isThinking, orderWriter, type TextPlace } from "./order.ts"
 
@@ -48,7 +47,8 @@ type Open =
   | { readonly type: "thinking"; readonly block: { [key: string]: Json } }
 
 export const reader: Dialect["reader"] = (route, chat) => {
-  const filter = filterFor(chat)
+  // JSON that was asked for in words may come in a fence anyway.
+  const filter = jsonFormat(chat) === undefined ? noFilter : jsonFenceFilter()
   const order = orderWriter(route.model.id)
   /** By the vendor's index. */
   const open = new Map<number, Open>()
@@ -75,7 +75,8 @@ export const reader: Dialect["reader"] = (route, chat) => {
   const beginCall = (at: number, block: JsonObject, out: Pieces): void => {
     const index = calls++
     const id = callId(textOf(block.id) ?? "")
-    const extra = thinkingExtra(thinking)
+    // The signed blocks that came before a call, on the call itself: some callers keep no more than that.
+    const extra = thinking.length === 0 ? undefined : { anthropic: { thinking_blocks: thinking } }
     order.call(block, id)
     thinking = []
     open.set(at, { type: "call", index, input: isPrintable(block.input) ? block.input : {}, empty: true })
@@ -197,13 +198,6 @@ const append = (block: { [key: string]: Json }, change: JsonObject): number => {
   }
   return bytes
 }
-
-/** JSON that was asked for in words may come in a fence anyway. */
-const filterFor = (chat: ChatRequest): TextFilter => (jsonFormat(chat) === undefined ? noFilter : jsonFenceFilter())
-
-/** The signed blocks that came before a call, on the call itself: some callers keep no more than that. */
-const thinkingExtra = (blocks: ReadonlyArray<JsonObject>): JsonObject | undefined =>
-  blocks.length === 0 ? undefined : { anthropic: { thinking_blocks: blocks } }
 
 /**
  * Counts of a stream so far. Later ones are totals and replace earlier ones; a null says nothing

@@ -7,14 +7,14 @@
 import { Result } from "effect"
 import { type GatewayError, invalid } from "../../catalog/GatewayError.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
-import type { ChatMessage, ContentPart, ToolCall } from "../../contract/ChatMessage.ts"
-import { arrayOf, compact, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
+import type { ContentPart, ToolCall } from "../../contract/ChatMessage.ts"
+import { arrayOf, compact, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import { type Adjusted, isMark } from "../adjustments.ts"
 import { digestId } from "../answer.ts"
 import { type UserPart, userParts } from "../media.ts"
 import { assistantTexts, historyName, isBlank, opening, silence } from "../schema.ts"
 import { callInput } from "../toolCalls.ts"
-import { inOrder, isThinking, readable } from "./order.ts"
+import { isThinking, orderedBlocks } from "./order.ts"
 
 type Fields = { readonly [key: string]: unknown }
 
@@ -74,17 +74,13 @@ export const toConversation = (
   adjusted: Adjusted
 ): Result.Result<Conversation, GatewayError> => {
   const system: Array<JsonObject> = []
-  const turns: Array<OpenTurn> = []
+  const turns: Array<{ readonly role: Turn["role"]; readonly content: Array<JsonObject> }> = []
   const add = (role: Turn["role"], blocks: ReadonlyArray<JsonObject>) => {
     if (blocks.length === 0) return
     const last = turns.at(-1)
-    if (last?.role === role) for (const block of blocks) last.rest.push(block)
-    else turns.push({ role, results: [], rest: [...blocks] })
-  }
-  const addResult = (result: JsonObject) => {
-    const last = turns.at(-1)
-    if (last?.role === "user") last.results.push(result)
-    else turns.push({ role: "user", results: [result], rest: [] })
+    if (last?.role !== role) turns.push({ role, content: [...blocks] })
+    // Not spread into arguments: callers decide how much there is.
+    else for (const block of blocks) last.content.push(block)
   }
   for (const message of chat.messages) {
     switch (message.role) {
@@ -100,17 +96,20 @@ export const toConversation = (
         break
       }
       case "tool":
-        addResult(marked(toolResult(message.tool_call_id, message.content), message.cache_control))
+        add("user", [marked(toolResult(message.tool_call_id, message.content), message.cache_control)])
         break
-      case "assistant":
-        add("assistant", assistantBlocks(message, model, adjusted))
+      case "assistant": {
+        const texts = assistantTexts(message).map(textBlock)
+        const blocks = orderedBlocks(message, texts, (call) => toolUse(call, adjusted), model, adjusted)
+        add("assistant", markedLast(blocks, message.cache_control))
         break
+      }
     }
   }
   if (turns.length > 0) {
-    const closed = turns.map(({ role, results, rest }) => ({
+    const closed = turns.map(({ role, content }) => ({
       role,
-      content: results.length === 0 ? rest : [...results, ...rest]
+      content: role === "user" ? resultsFirst(content) : content
     }))
     const opened = closed[0]?.role === "assistant"
     const begun = opened ? [{ role: "user" as const, content: [textBlock(opening)] }, ...closed] : closed
@@ -122,11 +121,10 @@ export const toConversation = (
       Result.succeed({ system: [], turns: [{ role: "user", content: system }], opened: false })
 }
 
-/** A turn that messages are still added to. Nothing is spread into arguments: callers decide how much there is. */
-interface OpenTurn {
-  readonly role: Turn["role"]
-  readonly results: Array<JsonObject>
-  readonly rest: Array<JsonObject>
+/** Results of tools come first in their turn. */
+export const resultsFirst = <Block extends Json>(blocks: ReadonlyArray<Block>): ReadonlyArray<Block> => {
+  const isResult = (block: Block) => objectOf(block).type === "tool_result"
+  return [...blocks.filter(isResult), ...blocks.filter((block) => !isResult(block))]
 }
 
 const textBlock = (text: string): JsonObject => ({ type: "text", text })
@@ -159,53 +157,11 @@ const toolResult = (id: string, content: string): JsonObject => ({
 /** The vendor takes letters, digits, `_` and `-`; other IDs become a digest, so that calls and results still match. */
 const vendorId = (id: string): string => (/^[a-zA-Z0-9_-]+$/.test(id) ? id : digestId(id, 24))
 
-type AssistantMessage = Extract<ChatMessage, { readonly role: "assistant" }>
-
 const toolUse = (call: ToolCall, adjusted: Adjusted): JsonObject => {
   const { id, function: called } = call
   const use = { type: "tool_use", id: vendorId(id), name: historyName(called.name), input: callInput(call, adjusted) }
   return marked(use, call.cache_control)
 }
-
-/** In the order that the message brings, or else in the best that there is. */
-const assistantBlocks = (message: AssistantMessage, model: string, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
-  const texts = assistantTexts(message).map(textBlock)
-  const call = (call: ToolCall) => toolUse(call, adjusted)
-  const blocks = inOrder(message, { texts, call, thinkingOf: thinkingOfCall }, adjusted)
-  const read = readable(blocks ?? bestOrder(message, texts, call), message, model, adjusted)
-  return markedLast(read, message.cache_control)
-}
-
-/** Thinking first, then the texts, and each call behind its own thinking; nothing where there is nothing but thinking. */
-const bestOrder = (
-  message: AssistantMessage,
-  texts: ReadonlyArray<JsonObject>,
-  toBlock: (call: ToolCall) => JsonObject
-): ReadonlyArray<JsonObject> => {
-  const calls: ReadonlyArray<ToolCall> = message.tool_calls ?? []
-  if (texts.length === 0 && calls.length === 0) return noBlocks
-  const [first, ...others] = calls
-  // Callers that keep the calls as they came keep more of the order.
-  const own = calls.some((call) => thinkingOfCall(call).length > 0) ? noBlocks : thinkingBlocks(message.extra_content)
-  const thinking = own.length > 0 || first === undefined ? own : thinkingOfCall(first)
-  const blocks = first === undefined ? [...thinking, ...texts] : [...thinking, ...texts, toBlock(first)]
-  for (const call of others) {
-    for (const thought of thinkingOfCall(call)) blocks.push(thought)
-    blocks.push(toBlock(call))
-  }
-  return blocks
-}
-
-/** The signed blocks that a reply gave (`extra_content.anthropic.thinking_blocks`), exactly as they were. */
-const thinkingBlocks = (extra: Json | undefined): ReadonlyArray<JsonObject> =>
-  extra === undefined
-    ? noBlocks
-    : arrayOf(objectOf(objectOf(extra).anthropic).thinking_blocks)
-        .filter(isObject)
-        .filter(isThinking)
-const noBlocks: ReadonlyArray<JsonObject> = []
-
-const thinkingOfCall = (call: ToolCall): ReadonlyArray<JsonObject> => thinkingBlocks(call.extra_content)
 
 /** The vendor refuses a conversation that ends in an assistant's text with whitespace after it. */
 const trimPrefill = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
@@ -247,9 +203,6 @@ export const canThinkIn = ({ messages }: JsonObject): boolean => {
 
 /** Turns for a request that does not think: the vendor refuses or ignores thinking blocks there. */
 export const withoutThinking = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> =>
-  turns.some(hasThinking)
-    ? turns.map((turn) =>
-        hasThinking(turn) ? { ...turn, content: turn.content.filter((block) => !isThinking(block)) } : turn
-      )
-    : turns
-const hasThinking = ({ content }: Turn): boolean => content.some(isThinking)
+  turns.map((turn) =>
+    turn.content.some(isThinking) ? { ...turn, content: turn.content.filter((block) => !isThinking(block)) } : turn
+  )

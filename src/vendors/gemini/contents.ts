@@ -19,28 +19,27 @@ export interface Contents {
 /** Documented value for a call whose signature is lost (docs/upstreams.md#thought-signatures). */
 const skipSignature = "skip_thought_signature_validator"
 
+/** Its parts are undefined where a result is still to come. */
 interface Content {
   readonly role: "user" | "model"
-  readonly parts: Array<JsonObject>
+  readonly parts: Array<JsonObject | undefined>
 }
 
-/** The calls of one turn, in one content: results go into one content right behind it, in the order of the calls. */
-interface Results {
-  readonly called: Array<JsonObject>
-  readonly slots: Array<JsonObject | undefined>
-  readonly positions: Map<string, { readonly slot: number; readonly id: string | undefined; readonly name: string }>
+/** The results of one turn's calls, in their order: one content, right behind that of the calls. */
+interface Results extends Content {
+  readonly calls: Map<string, { readonly call: ToolCall; readonly at: number }>
   answered: boolean
 }
 
-/** Fails with `invalid` (400) where nothing is entries. Calls are paired with their results (`pairCalls`). */
+/** Fails with `invalid` (400) where nothing is said. Calls are paired with their results (`pairCalls`). */
 export const toContents = (chat: ChatRequest, adjusted: Adjusted): Result.Result<Contents, GatewayError> => {
   const system: Array<JsonObject> = []
-  const entries: Array<Content | Results> = []
+  const entries: Array<Content> = []
   let results: Results | undefined
   const add = (role: Content["role"], parts: ReadonlyArray<JsonObject>) => {
     if (parts.length === 0) return
     const last = entries.at(-1)
-    if (last === undefined || !("role" in last) || last.role !== role) entries.push({ role, parts: [...parts] })
+    if (last?.role !== role || last === results) entries.push({ role, parts: [...parts] })
     // Not spread into arguments: callers decide how much there is.
     else for (const part of parts) last.parts.push(part)
   }
@@ -52,8 +51,7 @@ export const toContents = (chat: ChatRequest, adjusted: Adjusted): Result.Result
         break
       case "user": {
         const parts = withText(userParts(message.content).flatMap(userPart))
-        const last = entries.at(-1)
-        const isSilent = parts.length === 0 && last !== undefined && "role" in last && last.role === "model"
+        const isSilent = parts.length === 0 && entries.at(-1)?.role === "model"
         if (isSilent) adjusted.changed("messages.content", "empty", "stand-in")
         add("user", isSilent ? [{ text: silence }] : parts)
         break
@@ -61,32 +59,28 @@ export const toContents = (chat: ChatRequest, adjusted: Adjusted): Result.Result
       case "assistant": {
         const parts = assistantParts(message, adjusted)
         // Messages of the assistant's in a row are one turn.
-        const open = entries.at(-1) === results && results?.answered === false ? results : undefined
+        let open = entries.at(-1) === results && results?.answered === false ? results : undefined
         if (open === undefined) add("model", parts)
-        else for (const part of parts) open.called.push(part)
+        else for (const part of parts) entries.at(-2)?.parts.push(part)
         const calls = message.tool_calls ?? []
         if (calls.length === 0) break
         if (open === undefined) {
-          const last = entries.at(-1)
-          results = {
-            called: last !== undefined && "parts" in last ? last.parts : [],
-            slots: [],
-            positions: new Map(),
-            answered: false
-          }
-          entries.push(results)
+          open = { role: "user", parts: [], calls: new Map(), answered: false }
+          entries.push(open)
+          results = open
         }
-        for (const call of calls) results?.positions.set(call.id, placeOf(call, results.slots.push(undefined) - 1))
+        for (const call of calls) open.calls.set(call.id, { call, at: open.parts.push(undefined) - 1 })
         break
       }
       case "tool": {
-        const place = results?.positions.get(message.tool_call_id)
-        if (results === undefined || place === undefined) break
+        const found = results?.calls.get(message.tool_call_id)
+        if (results === undefined || found === undefined) break
+        const { at, call } = found
         results.answered = true
-        results.slots[place.slot] = {
+        results.parts[at] = {
           functionResponse: compact({
-            id: place.id,
-            name: historyName(place.name),
+            id: vendorId(call),
+            name: historyName(call.function.name),
             response: responseOf(message)
           })
         }
@@ -94,11 +88,9 @@ export const toContents = (chat: ChatRequest, adjusted: Adjusted): Result.Result
       }
     }
   }
-  const contents = entries.flatMap((entry): ReadonlyArray<JsonObject> => {
-    if ("role" in entry) return [{ role: entry.role, parts: entry.parts }]
-    const parts = entry.slots.filter((slot) => slot !== undefined)
-    return parts.length === 0 ? [] : [{ role: "user", parts }]
-  })
+  const contents = entries
+    .map(({ role, parts }) => ({ role, parts: parts.filter((part) => part !== undefined) }))
+    .filter(({ parts }) => parts.length > 0)
   if (contents.length > 0) {
     const opened = contents[0]?.role === "model"
     const begun = opened ? [{ role: "user", parts: [{ text: opening }] }, ...contents] : contents
@@ -163,8 +155,6 @@ const signatureOf = ({ extra_content }: AssistantMessage | ToolCall): string | u
  */
 const vendorId = (call: ToolCall): string | undefined =>
   textOf(objectOf(objectOf(call.extra_content).google).function_call_id)
-
-const placeOf = (call: ToolCall, slot: number) => ({ slot, id: vendorId(call), name: call.function.name })
 
 /** For the vendor a key `$ref` names one of the result's media parts, and any other value is refused (docs/upstreams.md#gemini-schemas). */
 const reference = /"(?:\$|\\u0024)ref"\s*:/

@@ -62,15 +62,28 @@ export const reader: Dialect["reader"] = (route) => {
 
   const usage = () => readUsage(counts, route)
 
-  const say = (part: Json, out: Pieces): void => {
-    const text = textIn(part)
-    signature = textSignatureIn(part) ?? signature
-    addText(text, out)
-    const call = text === "" ? callIn(part) : undefined
-    if (call === undefined) return
+  const say = (part: JsonObject, out: Pieces): void => {
+    const { functionCall, thought, thoughtSignature } = part
+    // Summaries of thoughts are no content.
+    const text = thought === true ? undefined : textOf(part.text)
+    // That of a text comes with the text or, in a stream, on an empty one after it.
+    if (text !== undefined) signature = textOf(thoughtSignature) || signature
+    addText(text ?? "", out)
+    if (text || !isObject(functionCall)) return
     const index = calls++
-    out.push({ type: "call", index, id: call.id, name: call.name, extra: call.extra })
-    out.push({ type: "arguments", index, text: call.args })
+    // What the vendor needs back with the call.
+    const google = compact({
+      thought_signature: textOf(thoughtSignature),
+      function_call_id: textOf(functionCall.id) || undefined
+    })
+    out.push({
+      type: "call",
+      index,
+      id: callId(textOf(functionCall.id) || newCallId()),
+      name: callerName(textOf(functionCall.name) ?? ""),
+      extra: Object.keys(google).length === 0 ? undefined : { google }
+    })
+    out.push({ type: "arguments", index, text: inputText(functionCall.args) })
     out.push({ type: "call-end", index })
   }
 
@@ -80,9 +93,11 @@ export const reader: Dialect["reader"] = (route) => {
     if (isObject(body.usageMetadata)) Object.assign(counts, body.usageMetadata)
     const finished = finishIn(body)
     if (Result.isFailure(finished)) return finished.failure
-    if (!hasPrintableCalls(body)) return invalidBody
+    const parts = arrayOf(objectOf(candidateOf(body).content).parts).map(objectOf)
+    // Others are nested too deep.
+    if (parts.some(({ functionCall }) => isObject(functionCall) && !isPrintable(functionCall.args))) return invalidBody
     finish = finished.success ?? finish
-    for (const part of partsOf(body)) say(part, out)
+    for (const part of parts) say(part, out)
     return undefined
   }
 
@@ -105,8 +120,7 @@ export const reader: Dialect["reader"] = (route) => {
     },
     end: (out) => {
       if (finish === undefined) return Result.fail(cut)
-      const extra = signed(signature)
-      if (extra !== undefined) out.push({ type: "extra", extra })
+      if (signature !== undefined) out.push({ type: "extra", extra: { google: { thought_signature: signature } } })
       return Result.succeed({ finishReason: finishOf(finish, calls), usage: usage(), logprobs })
     },
     // The vendor has no terminal event: counts may follow the finish reason, and the stream's end is its end.
@@ -133,53 +147,6 @@ const readLogprobs = (result: Json | undefined): JsonObject | undefined => {
 }
 
 const candidateOf = (body: JsonObject): JsonObject => objectOf(arrayOf(body.candidates)[0])
-const partsOf = (body: JsonObject): ReadonlyArray<Json> => arrayOf(objectOf(candidateOf(body).content).parts)
-
-/** Summaries of thoughts are no content. */
-const textIn = (part: Json): string => {
-  const { text, thought } = objectOf(part)
-  return thought === true ? "" : (textOf(text) ?? "")
-}
-
-/** The signature of a text, which comes with the text or, in a stream, on an empty one after it. */
-const textSignatureIn = (part: Json): string | undefined => {
-  const { text, thought, thoughtSignature } = objectOf(part)
-  return typeof text === "string" && thought !== true ? textOf(thoughtSignature) || undefined : undefined
-}
-
-/** What a message carries of its text's signature, in Google's own field. */
-const signed = (thought_signature: string | undefined): JsonObject | undefined =>
-  thought_signature === undefined ? undefined : { google: { thought_signature } }
-
-interface Call {
-  readonly id: string
-  readonly name: string
-  readonly args: string
-  readonly extra: JsonObject | undefined
-}
-
-/** A call arrives whole; its ID is ours where the vendor gave none. The call carries what the vendor needs back. */
-const callIn = (part: Json): Call | undefined => {
-  const { functionCall, thoughtSignature } = objectOf(part)
-  if (!isObject(functionCall)) return undefined
-  const google = compact({
-    thought_signature: textOf(thoughtSignature),
-    function_call_id: textOf(functionCall.id) || undefined
-  })
-  return {
-    id: callId(textOf(functionCall.id) || newCallId()),
-    name: callerName(textOf(functionCall.name) ?? ""),
-    args: inputText(functionCall.args),
-    extra: Object.keys(google).length === 0 ? undefined : { google }
-  }
-}
-
-/** Whether the arguments of every call can be printed: others are nested too deep. */
-const hasPrintableCalls = (body: JsonObject): boolean =>
-  partsOf(body).every((part) => {
-    const { functionCall } = objectOf(part)
-    return !isObject(functionCall) || isPrintable(functionCall.args)
-  })
 
 /** How the answer ended, if this says so: a finish reason, or a prompt that was blocked and has no candidate. */
 const finishIn = (body: JsonObject): Result.Result<FinishReason | undefined, UpstreamFault> => {

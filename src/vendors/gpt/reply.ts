@@ -17,7 +17,7 @@ import {
 import { addText, callId, finishOf, finishOfWord, isGuarded, newCallId, servedOf } from "../answer.ts"
 import type { Dialect, Pieces, Served } from "../Dialect.ts"
 import { answerTokens } from "../openaiUsage.ts"
-import { noFilter, reasoningFilter, type TextFilter } from "../textFilters.ts"
+import { noFilter, reasoningFilter } from "../textFilters.ts"
 
 /** Of the `error` of a chunk of chat completions. A status may be given, or only a kind, in words that differ by the cloud. */
 const gptFault = (error: JsonObject): Refused => {
@@ -33,7 +33,7 @@ const statusOf = (kind: string): number => {
 }
 
 export const reader: Dialect["reader"] = (route) => {
-  const filter = filterFor(route)
+  const filter = route.model.thinking.tagged === true ? reasoningFilter() : noFilter
   /** Our index of each of the upstream's. */
   const calls = new Map<number, number>()
   let reason: string | undefined
@@ -110,8 +110,6 @@ export const reader: Dialect["reader"] = (route) => {
     usage: () => tokens
   }
 }
-
-const filterFor = ({ model }: Route): TextFilter => (model.thinking.tagged === true ? reasoningFilter() : noFilter)
 
 /** Those of tagged reasoning would show it, token by token. */
 const readLogprobs = ({ logprobs }: JsonObject, { model }: Route): JsonObject | undefined =>

@@ -66,7 +66,13 @@ export const reader: Dialect["reader"] = (route) => {
     if (known !== undefined) return known
     const begun = { index: calls.size, hasArguments: false, done: false }
     calls.set(at, begun)
-    out.push({ type: "call", index: begun.index, id: idOf(item), name: textOf(item.name) ?? "" })
+    // By `call_id` it is answered; the item has another ID of its own.
+    out.push({
+      type: "call",
+      index: begun.index,
+      id: textOf(item.call_id) || newCallId(),
+      name: textOf(item.name) ?? ""
+    })
     return begun
   }
 
@@ -173,23 +179,17 @@ export const reader: Dialect["reader"] = (route) => {
   }
 }
 
+/** Citations, as chat completions have them: one level deeper. Others point at files, which are not there. */
 const annotate = (annotations: ReadonlyArray<Json>, out: Pieces): void => {
-  const cited = annotationsOf({ annotations })
+  const cited = annotations.flatMap((annotation) => {
+    const { type, ...url_citation } = objectOf(annotation)
+    return type === "url_citation" ? [{ type, url_citation }] : []
+  })
   if (cited.length > 0) out.push({ type: "annotations", annotations: cited })
 }
 
 /** A model may speak before and after it calls tools; a chat message has one text. */
 const between = "\n\n"
-
-/** The ID by which a call is answered; the item has another of its own. */
-const idOf = ({ call_id }: JsonObject): string => textOf(call_id) || newCallId()
-
-/** Citations, as chat completions have them: one level deeper. Others point at files, which are not there. */
-const annotationsOf = ({ annotations }: JsonObject): ReadonlyArray<Json> =>
-  arrayOf(annotations).flatMap((annotation) => {
-    const { type, ...url_citation } = objectOf(annotation)
-    return type === "url_citation" ? [{ type, url_citation }] : []
-  })
 
 /** What a response's status says: every other than the first two is no answer. */
 const finishIn = (response: JsonObject): Result.Result<FinishReason, UpstreamFault> => {
