@@ -2,7 +2,7 @@
  * Callers' connections: broken ones end no process, hold no reply, and get no bytes inside one; replies that are written to their
  * end and not sent yet, because callers read slowly or not at all, are waited for and then ended.
  */
-import type { IncomingMessage, ServerResponse as Reply, Server, ServerResponse } from "node:http"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 
@@ -74,7 +74,7 @@ export const guardSockets = (server: Server, connected: "connection" | "secureCo
 // Replies that are written to their end and not sent yet, because their callers read slowly or not at all.
 
 /** The reply that a connection holds up; of several replies, the others wait for the first. */
-const unsentOf = ([reply]: Iterable<Reply>): Reply | undefined =>
+const unsentOf = ([reply]: Iterable<ServerResponse>): ServerResponse | undefined =>
   reply?.writableEnded && !reply.writableFinished ? reply : undefined
 
 /**
@@ -97,7 +97,7 @@ const closeIdle = (server: Server, connections: Connections, drain: number) => {
     clearImmediate(scheduled)
     scheduled = setImmediate(() => server.closeIdleConnections())
   }
-  const onRequest = (_: unknown, reply: Reply) => void reply.once("close", onEnd)
+  const onRequest = (_: unknown, reply: ServerResponse) => void reply.once("close", onEnd)
   server.on("request", onRequest).on("checkContinue", onRequest)
 }
 
@@ -106,10 +106,10 @@ const longestInterval = 10_000
 
 /** Ends connections whose callers have not taken a reply after `most` milliseconds. */
 const endStalled = (server: Server, connections: Connections, most: number) => {
-  let since = new Map<Reply, number>()
+  let since = new Map<ServerResponse, number>()
   const look = () => {
     const now = performance.now()
-    const unsent = new Map<Reply, number>()
+    const unsent = new Map<ServerResponse, number>()
     for (const [socket, replies] of connections) {
       const reply = unsentOf(replies)
       if (reply === undefined) continue

@@ -13,7 +13,7 @@
  * ```
  */
 import { Context, Effect, Layer, Redacted, type Schema, Stream } from "effect"
-import { type HttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
 import { Api } from "../contract/Api.ts"
 import { ApiError, MessagesError } from "../contract/Errors.ts"
@@ -39,39 +39,6 @@ type Call<A, E> = Effect.Effect<Reply<A>, RequestFailure<E>>
 export type WithModel<P extends Purpose, R, S = boolean | null> = ForModel<P, R> & { readonly stream?: S }
 /** JSON, or with `stream: true` the stream of its events. */
 export type ReplyBody<S, A, Event> = S extends true ? Stream.Stream<Event, StreamError> : A
-
-export interface Client {
-  readonly chat: {
-    readonly completions: <const S extends boolean | null = false>(
-      request: WithModel<"chat", Contract.ChatRequest, S>
-    ) => Call<ReplyBody<S, Contract.ChatCompletion, Contract.ChatCompletionChunk>, ApiError>
-  }
-  readonly messages: {
-    readonly create: <const S extends boolean | null = false>(
-      request: WithModel<"messages", Contract.MessagesRequest, S>
-    ) => Call<ReplyBody<S, Contract.Message, MessageStreamEvent>, MessagesError>
-    readonly countTokens: (
-      request: ForModel<"messages", Contract.CountTokensRequest>
-    ) => Call<Contract.CountTokensReply, MessagesError>
-  }
-  readonly responses: {
-    readonly create: <const S extends boolean | null = false>(
-      request: WithModel<"responses", Contract.ResponsesRequest, S>
-    ) => Call<ReplyBody<S, Contract.Response, ResponseStreamEvent>, ApiError>
-  }
-  readonly embeddings: {
-    readonly create: (
-      request: ForModel<"embeddings", Contract.EmbeddingsRequest>
-    ) => Call<Contract.EmbeddingList, ApiError>
-  }
-  readonly models: {
-    readonly list: () => Call<Contract.ModelList, ApiError>
-    /** The entry of the list with this ID; 404 where the key may not use it. */
-    readonly retrieve: (id: string) => Call<Contract.Model, ApiError>
-  }
-  /** Never sent again: an answer of 503 is the answer. */
-  readonly health: () => Call<Contract.Health | Contract.Draining, ApiError>
-}
 
 export interface ClientOptions extends RetryOptions {
   /** Where the gateway is, without `/v1`. */
@@ -154,11 +121,7 @@ const withRetries = <E>(
 }
 
 /** A client over the `HttpClient` in the context. */
-export const makeClient = ({
-  baseUrl,
-  apiKey,
-  ...retries
-}: ClientOptions): Effect.Effect<Client, never, HttpClient.HttpClient> => {
+export const makeClient = ({ baseUrl, apiKey, ...retries }: ClientOptions) => {
   const secret = typeof apiKey === "string" ? Redacted.make(apiKey) : apiKey
   const withKey = (request: HttpClientRequest.HttpClientRequest) =>
     HttpClientRequest.setHeader(request, "x-api-key", Redacted.value(secret))
@@ -186,28 +149,62 @@ export const makeClient = ({
 
   return HttpApiClient.make(Api, { baseUrl }).pipe(
     Effect.map(
-      (api): Client => ({
-        chat: {
-          completions: (request) => callEither(api.chat.completions(sent(request)), decoders.chat, formats.chat)
-        },
-        messages: {
-          create: (request) => callEither(api.messages.create(sent(request)), decoders.messages, formats.messages),
-          countTokens: (request) => call(api.messages.countTokens(sent(request)), decoders.countTokens)
-        },
-        responses: {
-          create: (request) => callEither(api.responses.create(sent(request)), decoders.responses, formats.responses)
-        },
-        embeddings: { create: (request) => call(api.embeddings.create(sent(request)), decoders.embeddings) },
-        models: {
-          list: () => call(api.models.list(mode), decoders.models),
-          retrieve: (id) => call(api.models.get({ params: { id }, ...mode }), decoders.model)
-        },
-        health: () => Effect.flatMap(api.health(mode), (reply) => receive(reply, decoders.health))
-      })
+      (api) =>
+        ({
+          chat: {
+            completions: <const S extends boolean | null = false>(
+              request: WithModel<"chat", Contract.ChatRequest, S>
+            ) =>
+              callEither<S, Contract.ChatCompletion, Contract.ChatCompletionChunk, ApiError>(
+                api.chat.completions(sent(request)),
+                decoders.chat,
+                formats.chat
+              )
+          },
+          messages: {
+            create: <const S extends boolean | null = false>(
+              request: WithModel<"messages", Contract.MessagesRequest, S>
+            ) =>
+              callEither<S, Contract.Message, MessageStreamEvent, MessagesError>(
+                api.messages.create(sent(request)),
+                decoders.messages,
+                formats.messages
+              ),
+            countTokens: (request: ForModel<"messages", Contract.CountTokensRequest>) =>
+              call<Contract.CountTokensReply, MessagesError>(
+                api.messages.countTokens(sent(request)),
+                decoders.countTokens
+              )
+          },
+          responses: {
+            create: <const S extends boolean | null = false>(
+              request: WithModel<"responses", Contract.ResponsesRequest, S>
+            ) =>
+              callEither<S, Contract.Response, ResponseStreamEvent, ApiError>(
+                api.responses.create(sent(request)),
+                decoders.responses,
+                formats.responses
+              )
+          },
+          embeddings: {
+            create: (request: ForModel<"embeddings", Contract.EmbeddingsRequest>) =>
+              call<Contract.EmbeddingList, ApiError>(api.embeddings.create(sent(request)), decoders.embeddings)
+          },
+          models: {
+            list: () => call<Contract.ModelList, ApiError>(api.models.list(mode), decoders.models),
+            /** The entry of the list with this ID; 404 where the key may not use it. */
+            retrieve: (id: string) =>
+              call<Contract.Model, ApiError>(api.models.get({ params: { id }, ...mode }), decoders.model)
+          },
+          /** Never sent again: an answer of 503 is the answer. */
+          health: (): Call<Contract.Health | Contract.Draining, ApiError> =>
+            Effect.flatMap(api.health(mode), (reply) => receive(reply, decoders.health))
+        }) as const
     ),
     Effect.provide(key)
   )
 }
+export interface Client extends Effect.Success<ReturnType<typeof makeClient>> {}
 
 /** The client as a service. */
 export class GatewayClient extends Context.Service<GatewayClient, Client>()("gateway/Client") {
