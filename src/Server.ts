@@ -21,7 +21,6 @@ import { CloudQuota } from "./limits/CloudQuota.ts"
 import { Keys } from "./limits/Keys.ts"
 import { Quota } from "./limits/Quota.ts"
 import { RateLimit } from "./limits/RateLimit.ts"
-import { RefusedKeys } from "./limits/replicas.ts"
 import { layerMemory } from "./limits/sqliteStore.ts"
 import { storeLayer } from "./limits/store.ts"
 import { auditLayer, UsageLog } from "./limits/UsageLog.ts"
@@ -57,7 +56,7 @@ export interface GatewayOptions {
 /** A sandbox of one process counts in memory, so that a trial leaves no files, unless there are keys whose use can be asked for. */
 const store = ({ settings, sandbox }: GatewayOptions) => {
   const trial = sandbox && settings.workers === 1 && Option.isNone(settings.redisUrl)
-  return trial && !existsSync(settings.keysFile) ? Layer.merge(layerMemory, RefusedKeys.none) : storeLayer(settings)
+  return trial && !existsSync(settings.keysFile) ? layerMemory : storeLayer(settings)
 }
 
 /** At a terminal, the sandbox writes no records between the lines that a person reads. */

@@ -3,7 +3,7 @@
  * waits, or is refused with the time to try again, before the cloud would refuse it (docs/decisions.md#the-clouds-quota). Each
  * process counts for itself.
  */
-import { Context, Duration, Effect, Equal, Layer, type Scope } from "effect"
+import { Context, Duration, Effect, Equal, Layer } from "effect"
 import type { Deployment } from "../catalog/Catalog.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
@@ -102,26 +102,6 @@ interface Load {
 
 interface Wanted extends Load {
   readonly team: string
-}
-
-export class CloudQuota extends Context.Service<
-  CloudQuota,
-  {
-    /**
-     * Takes a load from what the deployment may use, waiting if it must. When the scope closes, `used` says how many tokens it came
-     * to; undefined leaves it as it was. Fails with `rate-limit`.
-     */
-    readonly take: (
-      deployment: Pick<Deployment, "cloud" | "model">,
-      quota: CloudLimits,
-      caller: Pick<CallerIdentity, "id" | "team">,
-      load: Load,
-      used: () => number | undefined
-    ) => Effect.Effect<void, GatewayError, Scope.Scope>
-  }
->()("gateway/limits/CloudQuota") {
-  static readonly layer = (options: CloudQuotaOptions): Layer.Layer<CloudQuota> =>
-    Layer.succeed(CloudQuota, make(options))
 }
 
 const refusal = (milliseconds: number) => {
@@ -223,7 +203,7 @@ const makeLine = (quota: CloudLimits, share: number, longest: number, now: () =>
   return { quota, enter, correct }
 }
 
-const make = ({ now = () => performance.now(), share, wait }: CloudQuotaOptions): CloudQuota["Service"] => {
+const make = ({ now = () => performance.now(), share, wait }: CloudQuotaOptions) => {
   const lines = new Map<string, ReturnType<typeof makeLine>>()
 
   const lineOf = ({ cloud, model }: Pick<Deployment, "cloud" | "model">, quota: CloudLimits) => {
@@ -237,7 +217,17 @@ const make = ({ now = () => performance.now(), share, wait }: CloudQuotaOptions)
   }
 
   return {
-    take: (deployment, quota, { id, team }, load, used) => {
+    /**
+     * Takes a load from what the deployment may use, waiting if it must. When the scope closes, `used` says how many tokens it came
+     * to; undefined leaves it as it was. Fails with `rate-limit`.
+     */
+    take: (
+      deployment: Pick<Deployment, "cloud" | "model">,
+      quota: CloudLimits,
+      { id, team }: Pick<CallerIdentity, "id" | "team">,
+      load: Load,
+      used: () => number | undefined
+    ) => {
       const wanted = { ...load, team: team === undefined ? keyUser(id) : teamUser(team.name) }
       return Effect.suspend(() => {
         const line = lineOf(deployment, quota)
@@ -253,4 +243,8 @@ const make = ({ now = () => performance.now(), share, wait }: CloudQuotaOptions)
       })
     }
   }
+}
+
+export class CloudQuota extends Context.Service<CloudQuota, ReturnType<typeof make>>()("gateway/limits/CloudQuota") {
+  static readonly layer = (options: CloudQuotaOptions) => Layer.succeed(CloudQuota, make(options))
 }

@@ -4,12 +4,12 @@
  */
 
 import { timingSafeEqual } from "node:crypto"
-import { Clock, Context, DateTime, Duration, Effect, Layer, Metric, Option, Result, Schedule } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Metric, Result, Schedule } from "effect"
 import { GatewayError, type Refusal } from "../catalog/GatewayError.ts"
 import type { Level } from "../catalog/Level.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { watchFile } from "../watchFile.ts"
-import { fail, type OperatorError } from "../wire/OperatorError.ts"
+import { fail } from "../wire/OperatorError.ts"
 import { steadyMillis } from "../wire/steady.ts"
 import { readOwned } from "./files.ts"
 import {
@@ -132,83 +132,9 @@ interface KeysOptions {
   readonly sandbox?: boolean | undefined
 }
 
-const SANDBOX = "sandbox"
-const withSandbox = (book: KeyBook, now: DateTime.Utc): KeyBook => ({
-  ...book,
-  keys: [{ id: SANDBOX, name: SANDBOX, digest: digestOf("sandbox-key"), created: now, acknowledged: now }, ...book.keys]
-})
-
-export class Keys extends Context.Service<
-  Keys,
-  {
-    /**
-     * The key that has this secret. Every failure is the same error (`unauthenticated`), and takes the same work: a digest,
-     * one lookup and one comparison in constant time. The secret is neither kept nor logged. `now` is in milliseconds since
-     * the epoch.
-     */
-    readonly authenticate: (secret: string, now: number) => Result.Result<CallerIdentity, GatewayError>
-    /** Why the caller without a key that has this ID is refused; undefined where it is not. */
-    readonly refusalOf: (callerId: string) => Refusal | undefined
-    /** What gives the caller its access: the same for all requests with one secret, or of one caller without a key. */
-    readonly credentialOf: (caller: CallerIdentity) => string
-    /** `end` is called, within a poll, when that is revoked, expired, rotated or removed, so that running streams can be ended. */
-    readonly onEnd: (credential: string, end: () => void) => () => void
-    /** The keys and teams that are in force, and since when (milliseconds since the epoch). */
-    readonly inForce: () => KeyBook & { readonly since: number }
-  }
->()("gateway/limits/Keys") {
-  /**
-   * The keys of a file, which is read again as long as the layer lives. A missing file is no keys, with a warning; a broken one
-   * fails the layer at the start. Later it is ignored, with an error line, until the grace is over: then no key works.
-   */
-  static readonly layer = ({
-    file,
-    poll = "1 second",
-    grace = Duration.minutes(10),
-    sandbox = false
-  }: KeysOptions): Layer.Layer<Keys, OperatorError> =>
-    Layer.effect(
-      Keys,
-      Effect.gen(function* () {
-        const text = yield* readOwned(file)
-        let known = text === undefined ? emptyBook : yield* parseBook(file, text)
-        const startedAt = yield* DateTime.now
-        const inForce = (book: KeyBook) => (sandbox ? withSandbox(book, startedAt) : book)
-        const { check, refuse, replace, service } = make(inForce(known))
-        const use = (book: KeyBook) => replace(inForce(book))
-        if (text === undefined && !sandbox) {
-          yield* Effect.logWarning(
-            `There are no API keys: ${file} does not exist. Create a key: npm run gateway -- keys create --name NAME`
-          )
-        }
-        yield* watchFile({
-          kind: "keys",
-          path: file,
-          version: (latest) => latest,
-          read: readOwned(file),
-          initial: text,
-          every: poll,
-          take: Effect.fnUntraced(function* (latest) {
-            if (latest === undefined) return yield* fail(`${file} is gone`)
-            known = yield* parseBook(file, latest)
-            yield* Effect.logInfo(`API keys read from ${file}`).pipe(Effect.annotateLogs({ keys: known.keys.length }))
-            yield* use(known)
-          }),
-          complaint: (message) =>
-            `${message}. The API keys that were read before stay in force for ${Duration.format(grace)}, unless the file is fixed.`,
-          looked: makeGrace({ file, grace, end: use(emptyBook), restore: Effect.suspend(() => use(known)) })
-        })
-        // Keys expire without a change of the file, and are refused before it says so.
-        const refusedKeys = yield* Effect.serviceOption(RefusedKeys)
-        const look = Option.match(refusedKeys, {
-          onNone: () => Effect.void,
-          // Where the store is lost, what it said before holds.
-          onSome: ({ list }) => Effect.ignore(Effect.map(list, refuse))
-        })
-        yield* Effect.andThen(look, check).pipe(Effect.repeat(Schedule.spaced(poll)), Effect.forkScoped)
-        return service
-      })
-    )
+const sandboxKey = (now: DateTime.Utc): Key => {
+  const digest = digestOf("sandbox-key")
+  return { id: "sandbox", name: "sandbox", digest, created: now, acknowledged: now }
 }
 
 /** Those who wait for the end of their access. */
@@ -239,6 +165,10 @@ const make = (initial: KeyBook) => {
   const works = (key: Key, now: number) => isActive(key, now) && !refused.has(key.id)
   const access = makeAccess()
 
+  /**
+   * The key that has this secret. Every failure is the same error (`unauthenticated`), and takes the same work: a digest, one lookup
+   * and one comparison in constant time. The secret is neither kept nor logged. `now` is in milliseconds since the epoch.
+   */
   const authenticate = (presented: string, now: number): Result.Result<CallerIdentity, GatewayError> => {
     const digest = digestOf(presented)
     const found = index.secrets.get(digest)
@@ -256,11 +186,13 @@ const make = (initial: KeyBook) => {
     return unauthenticated(isOver ? "rotated" : ended, key.id)
   }
 
+  /** Why the caller without a key that has this ID is refused; undefined where it is not. */
   const refusalOf = (id: string): Refusal | undefined => {
     const known = index.callers.get(id)
     if (known === undefined) return refused.has(id) ? "revoked" : undefined
     return known.revoked === undefined ? "disabled" : "revoked"
   }
+  /** What gives the caller its access: the same for all requests with one secret, or of one caller without a key. */
   const credentialOf = (caller: CallerIdentity): string => credentials.get(caller) ?? caller.id
   const holds = (credential: string, now: number): boolean => {
     if (isCallerId(credential)) return refusalOf(credential) === undefined
@@ -268,7 +200,9 @@ const make = (initial: KeyBook) => {
     return secret !== undefined && now < secret.until && !refused.has(credential) && works(secret.key, now)
   }
 
-  const onEnd = (credential: string, end: () => void) => access.onEnd((now) => holds(credential, now), end)
+  /** `end` is called, within a poll, when that is revoked, expired, rotated or removed, so that running streams can be ended. */
+  const onEnd = (credential: string, end: () => void): (() => void) =>
+    access.onEnd((now) => holds(credential, now), end)
 
   const replace = (book: KeyBook) =>
     Effect.suspend(() => {
@@ -278,11 +212,60 @@ const make = (initial: KeyBook) => {
   const refuse = (ids: ReadonlySet<string>): void => {
     refused = ids
   }
+  /** The keys and teams that are in force, and since when (milliseconds since the epoch). */
   const inForce = () => ({ ...index.book, since: index.since })
   return {
-    service: Keys.of({ authenticate, refusalOf, credentialOf, onEnd, inForce }),
+    service: { authenticate, refusalOf, credentialOf, onEnd, inForce },
     refuse,
     replace,
     check: access.check
   }
+}
+
+export class Keys extends Context.Service<Keys, ReturnType<typeof make>["service"]>()("gateway/limits/Keys") {
+  /**
+   * The keys of a file, which is read again as long as the layer lives. A missing file is no keys, with a warning; a broken one
+   * fails the layer at the start. Later it is ignored, with an error line, until the grace is over: then no key works.
+   */
+  static readonly layer = ({ file, poll = "1 second", grace = Duration.minutes(10), sandbox = false }: KeysOptions) =>
+    Layer.effect(
+      Keys,
+      Effect.gen(function* () {
+        const text = yield* readOwned(file)
+        let known = text === undefined ? emptyBook : yield* parseBook(file, text)
+
+        const own = sandbox ? [sandboxKey(yield* DateTime.now)] : []
+        const inForce = (book: KeyBook) => ({ ...book, keys: [...own, ...book.keys] })
+        const { check, refuse, replace, service } = make(inForce(known))
+        const use = (book: KeyBook) => replace(inForce(book))
+        if (text === undefined && !sandbox) {
+          yield* Effect.logWarning(
+            `There are no API keys: ${file} does not exist. Create a key: npm run gateway -- keys create --name NAME`
+          )
+        }
+        yield* watchFile({
+          kind: "keys",
+          path: file,
+          version: (latest) => latest,
+          read: readOwned(file),
+          initial: text,
+          every: poll,
+          take: Effect.fnUntraced(function* (latest) {
+            if (latest === undefined) return yield* fail(`${file} is gone`)
+            known = yield* parseBook(file, latest)
+            yield* Effect.logInfo(`API keys read from ${file}`).pipe(Effect.annotateLogs({ keys: known.keys.length }))
+            yield* use(known)
+          }),
+          complaint: (message) =>
+            `${message}. The API keys that were read before stay in force for ${Duration.format(grace)}, unless the file is fixed.`,
+          looked: makeGrace({ file, grace, end: use(emptyBook), restore: Effect.suspend(() => use(known)) })
+        })
+        // Keys expire without a change of the file, and are refused before it says so.
+        const { list } = yield* RefusedKeys
+        // Where the store is lost, what it said before holds.
+        const look = Effect.ignore(Effect.map(list, refuse))
+        yield* Effect.andThen(look, check).pipe(Effect.repeat(Schedule.spaced(poll)), Effect.forkScoped)
+        return service
+      })
+    )
 }

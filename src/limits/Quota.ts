@@ -2,15 +2,15 @@
  * What a key and its team may use: tokens in a minute, and tokens and a cost in a day and in a month (docs/api.md#authentication,
  * docs/decisions.md#limits-and-quotas).
  */
-import { Clock, Context, Duration, Effect, Layer, Schedule, type Scope } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Schedule } from "effect"
 import type { Prices } from "../catalog/Catalog.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import { costOf } from "../catalog/Tokens.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
-import { type Charge, Ledger, type LedgerError, makeWatch } from "./Ledger.ts"
+import { type Charge, Ledger, makeWatch } from "./Ledger.ts"
 import { type BudgetDemand, limitHeaders, limitRefusal } from "./limitReply.ts"
 import { type Budget, budgetsOf, type LimitOwner } from "./limits.ts"
-import { makeUsageAccumulator, type Note, type UsageTotals, type Users, usageTotalsOf } from "./usageTotals.ts"
+import { makeUsageAccumulator, type Users, usageTotalsOf } from "./usageTotals.ts"
 
 /** Output for which there must be room. */
 const leastOutput = 256
@@ -25,42 +25,6 @@ export interface Wanted {
   readonly output: number
   /** Absent where the deployment has no prices. */
   readonly prices?: Prices | undefined
-}
-
-export interface Reservation {
-  /** Tokens held for the request: as many as it may want, or less where less is left. */
-  readonly reserved: number
-  /** `x-ratelimit-*-tokens` of the reply, of the limit that is nearest to its end; none where only the cost is limited. */
-  readonly headers: Readonly<Record<string, string>>
-  /**
-   * Sets how many tokens the request has used so far, input and output, and what they cost in millionths. The last call counts;
-   * without one it is 0. After settling it changes nothing.
-   */
-  readonly use: (tokens: number, cost?: number) => void
-  /** Tokens that are charged so far; that were charged, once settled. */
-  readonly charged: () => number
-  /** Charges what was used and gives the rest back, once. The scope does it when nothing else has, whatever way out it takes. */
-  readonly settle: Effect.Effect<void>
-}
-
-export class Quota extends Context.Service<
-  Quota,
-  {
-    /**
-     * Holds what a request of the caller's may use until the scope closes, in every limit of the key and its team or in none.
-     * Fails with `quota` where it does not fit, with `forbidden` where a cost is limited and there are no prices, and with
-     * `overloaded` while the store is lost: a quota that cannot be counted is not given.
-     */
-    readonly reserve: (caller: CallerIdentity, wanted: Wanted) => Effect.Effect<Reservation, GatewayError, Scope.Scope>
-    /** Adds what a request used to what no limit counts. Once for every request of a caller; does not wait. */
-    readonly note: Note
-    /** What these keys and teams have used. */
-    readonly usageTotals: (users: Users) => Effect.Effect<UsageTotals, LedgerError>
-  }
->()("gateway/limits/Quota") {
-  /** `lease`: the longest a request may last; what a crashed process held comes back after it. */
-  static readonly layer = (lease: Duration.Input): Layer.Layer<Quota, never, Ledger> =>
-    Layer.effect(Quota, make(Duration.fromInputUnsafe(lease)))
 }
 
 const unpriced = ({ name }: LimitOwner) =>
@@ -106,6 +70,11 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
       Effect.forkIn(scope)
     )
 
+  /**
+   * Holds what a request of the caller's may use until the scope closes, in every limit of the key and its team or in none. Fails
+   * with `quota` where it does not fit, with `forbidden` where a cost is limited and there are no prices, and with `overloaded`
+   * while the store is lost: a quota that cannot be counted is not given.
+   */
   const reserve = Effect.fnUntraced(function* (caller: CallerIdentity, wanted: Wanted) {
     const budgets = budgetsOf(caller, yield* Clock.currentTimeMillis)
     const ofCost = budgets.find(({ unit }) => unit === "cost")
@@ -139,23 +108,39 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
       wanted.input + wanted.output
     )
     return {
+      /** Tokens held for the request: as many as it may want, or less where less is left. */
       reserved,
+      /** `x-ratelimit-*-tokens` of the reply, of the limit that is nearest to its end; none where only the cost is limited. */
       headers: limitHeaders(demands, held),
-      use: (tokens: number, price = 0) => {
+      /**
+       * Sets how many tokens the request has used so far, input and output, and what they cost in millionths. The last call
+       * counts; without one it is 0. After settling it changes nothing.
+       */
+      use: (tokens: number, price = 0): void => {
         if (settled || !Number.isFinite(tokens)) return
         used = Math.min(mostUsed, Math.max(0, Math.ceil(tokens)))
         cost = Math.min(mostUsed, price)
       },
+      /** Tokens that are charged so far; that were charged, once settled. */
       charged: () => used,
+      /** Charges what was used and gives the rest back, once. The scope does it when nothing else has, whatever way out it takes. */
       settle
     }
   })
 
+  /** What these keys and teams have used. */
   const usageTotals = (users: Users) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => usageTotalsOf(ledger, users, now))
+  /** Adds what a request used to what no limit counts. Once for every request of a caller; does not wait. */
   const note = yield* makeUsageAccumulator(
     ledger,
     makeWatch(ledger, "use", "What keys and teams without a quota use is written when it is back.")
   )
-  return Quota.of({ reserve, note, usageTotals })
+  return { reserve, note, usageTotals }
 })
+
+export class Quota extends Context.Service<Quota, Effect.Success<ReturnType<typeof make>>>()("gateway/limits/Quota") {
+  /** `lease`: the longest a request may last; what a crashed process held comes back after it. */
+  static readonly layer = (lease: Duration.Input) => Layer.effect(Quota, make(Duration.fromInputUnsafe(lease)))
+}
+export type Reservation = Effect.Success<ReturnType<Quota["Service"]["reserve"]>>

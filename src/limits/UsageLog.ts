@@ -25,7 +25,6 @@ import {
   Schedule
 } from "effect"
 import { type Act, Audit, type AuditEvent, eventOf } from "../audit/Audit.ts"
-import type { OperatorError } from "../wire/OperatorError.ts"
 import { countDiskFailure, giveToFolder, writeProblem } from "./files.ts"
 import type { UsageRecord } from "./UsageRecord.ts"
 import {
@@ -68,25 +67,6 @@ interface UsageLogOptions extends RecordOptions {
   readonly flush?: Duration.Input | undefined
   /** Time between two log lines with the head of the chain; default 1 minute. */
   readonly anchor?: Duration.Input | undefined
-}
-
-export class UsageLog extends Context.Service<
-  UsageLog,
-  {
-    /** Records a request; never throws. Successful token counts are not recorded (docs/operation.md#usage-records). */
-    readonly record: (record: UsageRecord) => void
-    /** The same for an audit event. */
-    readonly audit: (act: Act) => void
-  }
->()("gateway/limits/UsageLog") {
-  /** Keeps no records. */
-  static readonly none: Layer.Layer<UsageLog> = Layer.succeed(UsageLog, { record: () => {}, audit: () => {} })
-
-  /** `log`: a file's path, or `stdout`. Closing the layer writes what is queued. */
-  static readonly layer = (
-    log: string,
-    options: UsageLogOptions = {}
-  ): Layer.Layer<UsageLog, OperatorError, FileSystem.FileSystem> => Layer.effect(UsageLog, makeLog(log, options))
 }
 
 /** Audit events apart from the usage records, chained like them: in a file, or on standard output. */
@@ -281,10 +261,22 @@ export const makeUsageLog = Effect.fnUntraced(function* (
   const take = (record: UsageRecord | AuditEvent): void => {
     if (!Queue.offerUnsafe(queue, record)) run(Effect.andThen(complain("cannot keep up"), spill([chain.link(record)])))
   }
-  return UsageLog.of({
-    record: (record) => {
+  return {
+    /** Records a request; never throws. Successful token counts are not recorded (docs/operation.md#usage-records). */
+    record: (record: UsageRecord): void => {
       if (record.surface !== "count_tokens" || record.outcome !== "ok") take(record)
     },
-    audit: (act) => take(eventOf(act))
-  })
+    /** The same for an audit event. */
+    audit: (act: Act): void => take(eventOf(act))
+  }
 })
+
+export class UsageLog extends Context.Service<UsageLog, Effect.Success<ReturnType<typeof makeUsageLog>>>()(
+  "gateway/limits/UsageLog"
+) {
+  /** Keeps no records. */
+  static readonly none = Layer.succeed(UsageLog, { record: () => {}, audit: () => {} })
+
+  /** `log`: a file's path, or `stdout`. Closing the layer writes what is queued. */
+  static readonly layer = (log: string, options: UsageLogOptions = {}) => Layer.effect(UsageLog, makeLog(log, options))
+}

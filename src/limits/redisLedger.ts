@@ -149,13 +149,13 @@ export const makeRedisLedger = Effect.fnUntraced(function* ({
     take: (demands) => recovering(hold({ demands }))
   })
 
-  const refusedKeys = RefusedKeys.of({
+  const refusedKeys = {
     list: Effect.map(recovering(attempt(sendRefused)), ([, ...ids]) => {
       seenRefused = new Set(ids)
       return seenRefused
     }),
-    add: (ids) => Effect.asVoid(send("SADD", refusedName, ...ids)),
-    remove: (ids) => Effect.asVoid(send("SREM", refusedName, ...ids))
-  })
+    add: (ids: ReadonlyArray<string>) => Effect.asVoid(send("SADD", refusedName, ...ids)),
+    remove: (ids: ReadonlyArray<string>) => Effect.asVoid(send("SREM", refusedName, ...ids))
+  }
   return Context.make(Ledger, ledger).pipe(Context.add(RefusedKeys, refusedKeys))
 })

@@ -5,7 +5,7 @@ import { type Account, Ledger, LedgerError } from "./Ledger.ts"
 import { bounded, layerConnection, reasonOf } from "./redisConnection.ts"
 import { makeRedisLedger, type RedisLedgerOptions } from "./redisLedger.ts"
 import { boardName } from "./redisScripts.ts"
-import { boardMemory, type RefusedKeys, StatusBoard } from "./replicas.ts"
+import { boardMemory, StatusBoard } from "./replicas.ts"
 
 /** Each process has a key of its own, which expires; a sorted set has their names by the time they were written. */
 const makeStatusBoard = Effect.map(Redis.Redis, (redis) => {
@@ -58,10 +58,7 @@ export const probeRedis = (url: string) =>
   }).pipe(Effect.provide(layerConnection(url)), Effect.mapError(unusable("use")))
 
 /** The stores in the Redis at `url`. */
-export const layerRedis = (
-  url: string,
-  options?: RedisLedgerOptions
-): Layer.Layer<Ledger | RefusedKeys | StatusBoard, LedgerError> =>
+export const layerRedis = (url: string, options?: RedisLedgerOptions): Layer.Layer<Ledger | StatusBoard, LedgerError> =>
   Layer.merge(Layer.effectContext(makeRedisLedger(options)), Layer.effect(StatusBoard, makeStatusBoard)).pipe(
     Layer.provide(layerConnection(url)),
     Layer.catch((error) => Layer.effectContext(Effect.fail(unusable("connect to")(error))))

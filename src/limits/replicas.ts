@@ -1,5 +1,5 @@
 /** What processes that share a store tell each other through it: their state, and keys and callers that are refused (docs/operation.md#redis). */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect } from "effect"
 import type { LedgerError } from "./Ledger.ts"
 
 /** How long a post, and the mark that a page is open, are valid, in milliseconds. */
@@ -16,21 +16,18 @@ export class StatusBoard extends Context.Service<
   }
 >()("gateway/limits/StatusBoard") {}
 
-/** Keys and callers that are revoked or disabled, and secrets that rotation has ended, before the key file of every replica says so. */
-export class RefusedKeys extends Context.Service<
-  RefusedKeys,
-  {
-    /** The IDs of keys and callers, and the digests of secrets. */
-    readonly list: Effect.Effect<ReadonlySet<string>, LedgerError>
-    readonly add: (ids: ReadonlyArray<string>) => Effect.Effect<void, LedgerError>
-    /** Takes what was disabled. */
-    readonly remove: (ids: ReadonlyArray<string>) => Effect.Effect<void, LedgerError>
-  }
->()("gateway/limits/RefusedKeys") {
-  /** Where replicas share nothing but the key file. */
-  static readonly none = Layer.succeed(RefusedKeys, {
-    list: Effect.succeed(new Set<string>()),
-    add: () => Effect.void,
-    remove: () => Effect.void
-  })
+interface RefusedKeysShape {
+  /** The IDs of keys and callers, and the digests of secrets. */
+  readonly list: Effect.Effect<ReadonlySet<string>, LedgerError>
+  readonly add: (ids: ReadonlyArray<string>) => Effect.Effect<void, LedgerError>
+  /** Takes what was disabled. */
+  readonly remove: (ids: ReadonlyArray<string>) => Effect.Effect<void, LedgerError>
 }
+
+/**
+ * Keys and callers that are revoked or disabled, and secrets that rotation has ended, before the key file of every replica says so.
+ * There are none where replicas share nothing but the key file.
+ */
+export const RefusedKeys = Context.Reference<RefusedKeysShape>("gateway/limits/RefusedKeys", {
+  defaultValue: () => ({ list: Effect.succeed(new Set()), add: () => Effect.void, remove: () => Effect.void })
+})

@@ -41,18 +41,11 @@ const redisLayer = (url: Redacted.Redacted<string>, options?: RedisLedgerOptions
   )
 
 /** Redis, which replicas share (`GATEWAY_REDIS_URL`), or a file that processes on one machine share (`GATEWAY_STATE_DIR`). */
-export const storeLayer = ({
-  redisUrl,
-  stateDir
-}: StoreSettings): Layer.Layer<Ledger | StatusBoard | RefusedKeys, LedgerError> =>
+export const storeLayer = ({ redisUrl, stateDir }: StoreSettings): Layer.Layer<Ledger | StatusBoard, LedgerError> =>
   Option.match(redisUrl, {
     onSome: (url) =>
       Layer.unwrap(Effect.map(markedEpoch(stateDir), (before) => redisLayer(url, { before, inForce: mark(stateDir) }))),
-    onNone: () =>
-      Layer.merge(
-        Layer.tap(layerFile(stateDir), () => unmark(stateDir)),
-        RefusedKeys.none
-      )
+    onNone: () => Layer.tap(layerFile(stateDir), () => unmark(stateDir))
   })
 
 const here = "set GATEWAY_REDIS_URL in this shell, too"
