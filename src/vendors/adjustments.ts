@@ -28,40 +28,30 @@ export class Adjusted extends Set<string> {
   }
 }
 
-/** Fields of the vendors' bodies that chat calls by another name; by their paths without brackets. */
-const chatNames: ReadonlyMap<string, string> = new Map([
-  ["generationConfig.temperature", "temperature"],
-  ["generationConfig.topP", "top_p"],
-  ["generationConfig.seed", "seed"],
-  ["generationConfig.presencePenalty", "presence_penalty"],
-  ["generationConfig.frequencyPenalty", "frequency_penalty"],
-  ["generationConfig.stopSequences", "stop"],
-  ["generationConfig.responseLogprobs", "logprobs"],
-  ["generationConfig.logprobs", "top_logprobs"],
-  ["generationConfig.responseMimeType", "response_format"],
-  ["generationConfig.responseJsonSchema", "response_format"],
-  ["generationConfig.thinkingConfig", "reasoning_effort"],
-  ["generationConfig.thinkingConfig.thinkingLevel", "reasoning_effort"],
-  ["toolConfig", "tool_choice"],
-  ["toolConfig.functionCallingConfig", "tool_choice"],
-  ["toolConfig.functionCallingConfig.mode", "tool_choice"],
-  ["stop_sequences", "stop"],
-  ["metadata.user_id", "user"],
-  ["thinking", "reasoning_effort"],
-  ["output_config", "reasoning_effort"],
-  ["output_config.effort", "reasoning_effort"],
-  ["output_config.format", "response_format"],
-  ["tool_choice.disable_parallel_tool_use", "parallel_tool_calls"],
-  ["tools.strict", "tools.function.strict"],
-  ["tools.cache_control", "cache_control"],
-  ["system.cache_control", "cache_control"],
-  ["messages.content.cache_control", "cache_control"],
-  ["reasoning", "reasoning_effort"],
-  ["reasoning.effort", "reasoning_effort"],
-  ["text.format", "response_format"],
-  ["text.verbosity", "verbosity"],
-  ["include", "logprobs"]
-])
+/** What the vendors' bodies call parameters of chat, by paths without brackets. */
+const vendorNames = {
+  temperature: "generationConfig.temperature",
+  top_p: "generationConfig.topP",
+  seed: "generationConfig.seed",
+  presence_penalty: "generationConfig.presencePenalty",
+  frequency_penalty: "generationConfig.frequencyPenalty",
+  stop: "generationConfig.stopSequences stop_sequences",
+  logprobs: "generationConfig.responseLogprobs include",
+  top_logprobs: "generationConfig.logprobs",
+  response_format:
+    "generationConfig.responseMimeType generationConfig.responseJsonSchema output_config.format text.format",
+  reasoning_effort:
+    "generationConfig.thinkingConfig generationConfig.thinkingConfig.thinkingLevel thinking output_config output_config.effort reasoning reasoning.effort",
+  tool_choice: "toolConfig toolConfig.functionCallingConfig toolConfig.functionCallingConfig.mode",
+  parallel_tool_calls: "tool_choice.disable_parallel_tool_use",
+  "tools.function.strict": "tools.strict",
+  cache_control: "tools.cache_control system.cache_control messages.content.cache_control",
+  user: "metadata.user_id",
+  verbosity: "text.verbosity"
+}
+const chatNames: ReadonlyMap<string, string> = new Map(
+  Object.entries(vendorNames).flatMap(([name, paths]) => paths.split(" ").map((path) => [path, name] as const))
+)
 
 /**
  * Names a field of the vendor's body that is left out by its name on chat, with what the gateway does instead. `refused`: also where it
@@ -104,24 +94,20 @@ export const translated: ReadonlyArray<string> = [
   ...["temperature", "top_p", "stop", "tools", "tool_choice", "parallel_tool_calls", "response_format"]
 ]
 
-/** Names every parameter that is given, asks for something, and is not among those that the dialect translates. */
-export const reportUnsupported = (
-  request: { readonly [name: string]: Json | undefined },
-  translated: ReadonlySet<string>,
-  adjusted: Adjusted
-): void => {
-  for (const name of Object.keys(request)) {
-    if (!translated.has(name) && !asksNothing(name, request[name] ?? null)) adjusted.removed(name)
-  }
-}
+type Parameters = { readonly [name: string]: Json | undefined }
 
 /** Names those of the parameters that are given and ask for something. */
-export const reportRemoved = (chat: ChatRequest, names: ReadonlyArray<string>, adjusted: Adjusted): void => {
-  for (const name of names) {
-    const value = chat[name]
-    if (value !== undefined && !asksNothing(name, value)) adjusted.removed(name)
-  }
+export const reportRemoved = (request: Parameters, names: ReadonlyArray<string>, adjusted: Adjusted): void => {
+  for (const name of names) if (!asksNothing(name, request[name] ?? null)) adjusted.removed(name)
 }
+
+/** The same of all that the dialect does not translate. */
+export const reportUnsupported = (request: Parameters, said: ReadonlySet<string>, adjusted: Adjusted): void =>
+  reportRemoved(
+    request,
+    Object.keys(request).filter((name) => !said.has(name)),
+    adjusted
+  )
 
 /** An effort that was asked for and is not the one that is sent. */
 export const reportEffort = (chat: ChatRequest, effort: Effort, adjusted: Adjusted): void => {
@@ -129,11 +115,12 @@ export const reportEffort = (chat: ChatRequest, effort: Effort, adjusted: Adjust
   if (typeof asked === "string" && asked !== effort) adjusted.changed("reasoning_effort", asked, effort)
 }
 
-/** A forced choice of a tool that becomes `auto`. */
-export const reportForced = (chat: ChatRequest, adjusted: Adjusted): void => {
+/** The choice of tools that is sent: a forced one becomes `auto`, and is named, where it is not `forcible`. */
+export const choiceFor = (chat: ChatRequest, forcible: boolean, adjusted: Adjusted): ReturnType<typeof chosen> => {
   const choice = chosen(chat)
-  if (choice === "required") adjusted.changed("tool_choice", choice, "auto")
-  else if (typeof choice === "object") adjusted.changed("tool_choice", choice.name, "auto")
+  if (forcible || (choice !== "required" && typeof choice !== "object")) return choice
+  adjusted.changed("tool_choice", choice === "required" ? choice : choice.name, "auto")
+  return "auto"
 }
 
 /** Whether it is a mark of the prompt cache that Claude knows. */
@@ -195,20 +182,19 @@ const message = by("role", {
 })
 
 /** Of the parameters that hold more than a value; the others are named whole, by the dialects. */
-const parameters: ReadonlyArray<{ readonly name: string; readonly before: string; readonly place: Inside }> =
-  Object.entries({
-    messages: message,
-    tools: {
-      type: read,
-      function: { name: read, description: read, parameters: read, strict: read, cache_control: "mark" },
-      cache_control: "mark"
-    },
-    tool_choice: by("type", { function: { type: read, function: { name: read } } }),
-    response_format: by("type", {
-      json_schema: { type: read, json_schema: { name: read, description: read, schema: read, strict: read } }
-    }),
-    stream_options: { include_usage: read }
-  } satisfies Readonly<Record<string, Inside>>).map(([name, place]) => ({ name, before: `${name}.`, place }))
+const parameters: Readonly<Record<string, Inside>> = {
+  messages: message,
+  tools: {
+    type: read,
+    function: { name: read, description: read, parameters: read, strict: read, cache_control: "mark" },
+    cache_control: "mark"
+  },
+  tool_choice: by("type", { function: { type: read, function: { name: read } } }),
+  response_format: by("type", {
+    json_schema: { type: read, json_schema: { name: read, description: read, schema: read, strict: read } }
+  }),
+  stream_options: { include_usage: read }
+}
 const mark: Places = { type: read, ttl: read }
 
 interface Shape {
@@ -254,9 +240,8 @@ const lookAtSchemas = ({ tools }: ChatRequest, adjusted: Adjusted): void => {
 
 /** Names what stands inside of a request and is not said, because no dialect reads it or because this vendor has no place for it. */
 export const reportUnread = (chat: ChatRequest, { lost, whole }: Shape, adjusted: Adjusted): void => {
-  for (const { before, name, place } of parameters) {
-    const value = chat[name]
-    if (value !== undefined && whole?.includes(name) !== true) lookInto(value, place, before, lost, adjusted)
+  for (const [name, place] of Object.entries(parameters)) {
+    if (whole?.includes(name) !== true) lookInto(chat[name], place, `${name}.`, lost, adjusted)
   }
   lookAtSchemas(chat, adjusted)
   const { max_completion_tokens: newer, max_tokens: older } = chat

@@ -44,12 +44,8 @@ export const jsonFormat = (chat: ChatRequest): JsonFormat | undefined => {
 }
 
 /** Stop sequences: a string or a list, without empty ones. */
-export const stopsOf = ({ stop }: ChatRequest): ReadonlyArray<string> => {
-  if (stop === undefined || stop === null) return noStops
-  return (typeof stop === "string" ? [stop] : stop).filter((sequence) => sequence !== "")
-}
-
-const noStops: ReadonlyArray<string> = []
+export const stopsOf = ({ stop }: ChatRequest): ReadonlyArray<string> =>
+  [stop ?? []].flat().filter((sequence) => sequence !== "")
 
 /** What an assistant's message says in words: its content, and a refusal, which other vendors have no field for. */
 export const assistantTexts = ({

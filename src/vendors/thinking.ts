@@ -54,27 +54,19 @@ export const chatEffort = (chat: ChatRequest, model: Model): Effort =>
 export const chatMaxTokens = (chat: ChatRequest): number | undefined =>
   chat.max_completion_tokens ?? chat.max_tokens ?? undefined
 
-/** How a messages-format model thinks in one chat request. `budget` is for budgeted models. */
-interface ChatThinking {
-  readonly effort: Effort
-  /** The caller's or the default one, before what a budget needs. */
-  readonly wanted: Effort
-  readonly budget: number
-  readonly maxTokens: number
-}
-
 /**
- * Budget and `max_tokens` of a chat request (docs/api.md#reasoning, rule 3). A budget needs more than 1,024 tokens in `max_tokens`, and is
- * refused where the turn that goes on lacks its thinking (`able` is false): there a budgeted model does not think. Adaptive ones have no
- * budget and take such turns (docs/upstreams.md#anthropic-messages).
+ * How a messages-format model thinks in one chat request (docs/api.md#reasoning, rule 3); `wanted` is the effort before what a budget
+ * needs. A budget needs more than 1,024 tokens in `max_tokens`, and is refused where the turn that goes on lacks its thinking (`able` is
+ * false): there a budgeted model does not think. Adaptive ones have no budget and take such turns
+ * (docs/upstreams.md#anthropic-messages).
  */
-export const chatThinking = (chat: ChatRequest, model: Model, able: boolean): ChatThinking => {
+export const chatThinking = (chat: ChatRequest, model: Model, able: boolean) => {
   const { api, optional } = model.thinking
   const wanted = chatEffort(chat, model)
   const asked = chatMaxTokens(chat)
   const fits = able && (asked === undefined || asked > minBudget)
   const off = api === "none" || (api === "budgeted" && !fits)
-  const effort = off && optional ? "none" : wanted
+  const effort: Effort = off && optional ? "none" : wanted
   const maxTokens = asked ?? Math.min(budgets[effort] + outputRoom, model.maxOutputTokens)
   const budget = Math.max(minBudget, Math.min(budgets[effort], maxTokens - minBudget))
   return { effort, wanted, budget, maxTokens }

@@ -8,16 +8,16 @@ import { compact, type JsonObject, numberOf, objectOf, textOf } from "../../wire
 import { drops, type Strip } from "../../wire/strip.ts"
 import {
   type Adjusted,
+  choiceFor,
   firstCall,
   reportEffort,
-  reportForced,
   reportUnread,
   reportUnsupported,
   translated
 } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
 import { wantsOne } from "../emulation.ts"
-import { chosen, isBlank, jsonFormat, jsonInstruction, parametersOf, stopsOf, toolsOf } from "../schema.ts"
+import { isBlank, jsonFormat, jsonInstruction, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatMaxTokens, chatThinking, takes } from "../thinking.ts"
 import { type Enforces, makeEnforces, takesFormat } from "./structured.ts"
 import { canThink, losesMark, marked, type Turn, toConversation, withoutThinking } from "./turns.ts"
@@ -69,14 +69,14 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
     if (chatMaxTokens(chat) === undefined) adjusted.changed("max_tokens", undefined, maxTokens)
     const thinks = model.thinking.api !== "none" && effort !== "none"
     const adaptive = model.thinking.api === "adaptive"
-    const enforces = makeEnforces()
-    const format = formatFor(chat, { strip: route.strip, adjusted, enforces })
+    const forcible = takes(model.forcedToolChoice, thinks)
+    const rules = { forcible, strip: route.strip, adjusted, enforces: makeEnforces() }
+    const format = formatFor(chat, rules)
     const texts = format.instruction === undefined ? system : [...system, { type: "text", text: format.instruction }]
     const user = typeof chat.user === "string" ? opaqueUser(chat.user) : undefined
     if (user !== chat.user && user !== undefined) adjusted.changed("user", "plain", "sha256")
     const { temperature, top_p } = sampling(chat, takes(model.sampling, thinks), adjusted)
     const stops = stopsOf(chat).filter((sequence) => !isBlank(sequence))
-    const rules = { forcible: takes(model.forcedToolChoice, thinks), strip: route.strip, adjusted, enforces }
     const { tools, tool_choice } = toolsFor(chat, turns, rules)
     return compact({
       max_tokens: maxTokens,
@@ -114,40 +114,27 @@ const sampling = (chat: ChatRequest, taken: boolean, adjusted: Adjusted): JsonOb
   return { temperature: Math.min(1, temperature) }
 }
 
-interface SchemaRules {
+interface Rules {
   readonly strip: Strip
   readonly adjusted: Adjusted
   readonly enforces: Enforces
-}
-
-interface ToolRules extends SchemaRules {
-  /** Whether a forced choice is taken. */
+  /** Whether a forced choice of a tool is taken. */
   readonly forcible: boolean
 }
 
 /** The vendor wants the tools that a history uses to be defined, also where none may be called any more. */
-const toolsFor = (chat: ChatRequest, turns: ReadonlyArray<Turn>, rules: ToolRules): JsonObject => {
+const toolsFor = (chat: ChatRequest, turns: ReadonlyArray<Turn>, rules: Rules): JsonObject => {
   const tools = toolsOf(chat).map((given) => toolFor(given, rules))
   if (tools.length > 0) return compact({ tools, tool_choice: toolChoice(chat, rules) })
-  reportForced(chat, rules.adjusted)
-  const names = calledIn(turns)
-  if (names === undefined) return {}
+  choiceFor(chat, false, rules.adjusted)
+  const called = turns.flatMap(({ content }) => content.filter(({ type }) => type === "tool_use"))
+  const names = new Set(called.flatMap(({ name }) => textOf(name) ?? []))
+  if (names.size === 0) return {}
   const input_schema = { type: "object", properties: {} }
   return { tools: [...names].map((name) => ({ name, input_schema })), tool_choice: { type: "none" } }
 }
 
-/** The names of tools that were called; undefined where there are none. */
-const calledIn = (turns: ReadonlyArray<Turn>): ReadonlySet<string> | undefined => {
-  let names: Set<string> | undefined
-  for (const { content } of turns) {
-    for (const { name, type } of content) {
-      if (type === "tool_use" && typeof name === "string") names = (names ?? new Set()).add(name)
-    }
-  }
-  return names
-}
-
-const toolFor = (tool: Tool, { strip, adjusted, enforces }: ToolRules): JsonObject => {
+const toolFor = (tool: Tool, { strip, adjusted, enforces }: Rules): JsonObject => {
   const schema = parametersOf(tool)
   const strict = tool.function.strict === true && !drops(strip, "tools[].strict") && enforces(schema, 1)
   if (tool.function.strict === true && !strict) adjusted.removed("tools.function.strict")
@@ -167,19 +154,14 @@ export const refusesOne = ({ strip }: Pick<Route, "strip">): boolean =>
   drops(strip, "tool_choice.disable_parallel_tool_use")
 
 /** A forced choice that the model does not take beside thinking becomes `auto` (docs/api.md#reasoning, rule 6). */
-const toolChoice = (chat: ChatRequest, { forcible, strip, adjusted }: ToolRules): JsonObject | undefined => {
-  const choice = chosen(chat)
+const toolChoice = (chat: ChatRequest, { forcible, strip, adjusted }: Rules): JsonObject | undefined => {
+  const choice = choiceFor(chat, forcible, adjusted)
   if (choice === "none") return { type: "none" }
   const alone = wantsOne(chat)
   if (choice === undefined && !alone) return undefined
-  if (!forcible) reportForced(chat, adjusted)
   if (alone && refusesOne({ strip })) adjusted.add(firstCall)
   const kind =
-    choice === undefined || choice === "auto" || !forcible
-      ? { type: "auto" }
-      : choice === "required"
-        ? { type: "any" }
-        : { type: "tool", name: choice.name }
+    typeof choice === "object" ? { type: "tool", name: choice.name } : { type: choice === "required" ? "any" : "auto" }
   return alone && !refusesOne({ strip }) ? { ...kind, disable_parallel_tool_use: true } : kind
 }
 
@@ -189,10 +171,10 @@ const toolChoice = (chat: ChatRequest, { forcible, strip, adjusted }: ToolRules)
  */
 const formatFor = (
   chat: ChatRequest,
-  { strip, adjusted, enforces }: SchemaRules
+  { strip, adjusted, enforces }: Rules
 ): { readonly config?: JsonObject; readonly instruction?: string } => {
   const format = jsonFormat(chat)
-  if (format === undefined) return asText
+  if (format === undefined) return {}
   const { schema } = format
   if (schema !== undefined && takesFormat(strip) && enforces(schema)) {
     return { config: { format: { type: "json_schema", schema } } }
@@ -200,7 +182,6 @@ const formatFor = (
   adjusted.changed("response_format", schema === undefined ? "json_object" : "json_schema", "instruction")
   return { instruction: jsonInstruction(schema) }
 }
-const asText = {}
 
 const isMarked = (block: JsonObject): boolean => block.cache_control !== undefined
 const textIn = (block: JsonObject): string => textOf(block.text) ?? ""

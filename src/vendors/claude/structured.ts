@@ -35,17 +35,17 @@ const maxDepth = 64
 /** What all schemas of a request may have together; beyond it the vendor refuses to compile them. */
 const limits = { strictTools: 20, optional: 24, unions: 16 }
 
-/** Whether the vendor can enforce the schema: objects are closed, nothing refers to itself, no keyword is outside its subset. */
-const isEnforceable = (schema: JsonObject): boolean => isClosed(schema, 0) && !isRecursive(schema)
-
 /** Says of each schema of a request in turn whether it is enforced; `strictTools`: 1 for that of a tool. */
 export type Enforces = (schema: JsonObject, strictTools?: 0 | 1) => boolean
 
-/** Enforces the schemas of one request as long as they fit the limits together. */
+/**
+ * Enforces the schemas of one request that the vendor can enforce (objects are closed, nothing refers to itself, no keyword is outside
+ * its subset), as long as they fit the limits together.
+ */
 export const makeEnforces = (): Enforces => {
   let used = { strictTools: 0, optional: 0, unions: 0 }
   return (schema, strictTools = 0) => {
-    if (!isEnforceable(schema)) return false
+    if (!isClosed(schema, 0) || isRecursive(schema)) return false
     const size = sizeOf(schema)
     const sum = {
       strictTools: used.strictTools + strictTools,

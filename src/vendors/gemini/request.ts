@@ -6,16 +6,16 @@ import { compact, type Json, type JsonObject, numberOf, objectOf } from "../../w
 import { drops } from "../../wire/strip.ts"
 import {
   type Adjusted,
+  choiceFor,
   firstCall,
   reportEffort,
-  reportForced,
   reportUnread,
   reportUnsupported,
   translated
 } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
 import { wantsOne } from "../emulation.ts"
-import { chosen, jsonFormat, jsonInstruction, parametersOf, stopsOf, toolsOf } from "../schema.ts"
+import { jsonFormat, jsonInstruction, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 import { toContents, vendorName } from "./contents.ts"
 import { answerSchema, toolSchema } from "./schema.ts"
@@ -40,7 +40,8 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
     reportUnsupported(chat, wantsLogprobs(chat, route) ? logprobsFields : saidFields, adjusted)
     if (opened) adjusted.add("messages:assistant-first")
     reportUnread(chat, { lost }, adjusted)
-    reportForced(chat, adjusted)
+    // A forced choice is not translated (docs/api.md#reasoning, rule 7).
+    const mode = choiceFor(chat, false, adjusted) === "none" ? "NONE" : "AUTO"
     const tools = toolsOf(chat).map((tool) =>
       declaration(tool, (keyword) => adjusted.removed(`tools.function.parameters.${keyword}`))
     )
@@ -53,9 +54,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
       contents,
       systemInstruction: instructions.length === 0 ? undefined : { parts: instructions },
       tools: tools.length === 0 ? undefined : [{ functionDeclarations: tools }],
-      // A forced choice is not translated (docs/api.md#reasoning, rule 7).
-      toolConfig:
-        tools.length === 0 ? undefined : { functionCallingConfig: { mode: chosen(chat) === "none" ? "NONE" : "AUTO" } },
+      toolConfig: tools.length === 0 ? undefined : { functionCallingConfig: { mode } },
       generationConfig: generation(chat, route, adjusted)
     })
   })

@@ -7,9 +7,9 @@ import type { Route } from "../../catalog/Route.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type Json, type JsonObject, omitNull } from "../../wire/json.ts"
-import { reportEffort, reportForced, reportRemoved, reportUnread } from "../adjustments.ts"
+import { choiceFor, reportEffort, reportRemoved, reportUnread } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
-import { assistantTexts, chosen, historyName, parametersOf, stopsOf, toolsOf } from "../schema.ts"
+import { assistantTexts, historyName, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 
 /**
@@ -60,8 +60,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
   reportRemoved(chat, stored, adjusted)
   reportEffort(chat, effort, adjusted)
   reportUnread(chat, { lost, whole: ["response_format"] }, adjusted)
-  const forcible = takes(model.forcedToolChoice, thinks)
-  if (noTools || !forcible) reportForced(chat, adjusted)
+  const choice = choiceFor(chat, !noTools && takes(model.forcedToolChoice, thinks), adjusted)
   // Not available with this effort (docs/upstreams.md#reasoning-models).
   const alone = effort === "minimal" && !noTools
   if (alone && chat.parallel_tool_calls === true) adjusted.changed("parallel_tool_calls", "true", "false")
@@ -81,7 +80,8 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
       max_completion_tokens: chatMaxTokens(chat),
       reasoning_effort: model.thinking.api === "effort" ? effort : undefined,
       ...(alone ? { parallel_tool_calls: false } : {}),
-      tool_choice: noTools ? undefined : isForced(chat) && !forcible ? "auto" : toolChoice(chat),
+      // Nothing but the name: a definition beside it is one that the screen has not read.
+      tool_choice: noTools ? undefined : typeof choice === "object" ? { type: "function", function: choice } : choice,
       // Usage is always asked for, because records need it.
       ...(chat.stream === true ? { stream: true, stream_options: { include_usage: true } } : {})
     })
@@ -95,17 +95,6 @@ const tool = (tool: Tool): JsonObject => {
     type: "function",
     function: omitNull({ name, description, parameters: parameters && parametersOf(tool), strict })
   }
-}
-
-/** Nothing but the name: a definition beside it is one that the screen has not read. */
-const toolChoice = (chat: ChatRequest): Json | undefined => {
-  const choice = chosen(chat)
-  return typeof choice === "object" ? { type: "function", function: choice } : choice
-}
-
-const isForced = (chat: ChatRequest): boolean => {
-  const choice = chosen(chat)
-  return choice === "required" || typeof choice === "object"
 }
 
 /** What a message may hold. SDKs keep notes of their own in it (`parsed`), and other vendors get theirs back in it. */

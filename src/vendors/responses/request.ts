@@ -7,11 +7,11 @@ import { Result } from "effect"
 import type { Effort, Model } from "../../catalog/Catalog.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/ChatMessage.ts"
-import { compact, type Json, type JsonObject, objectOf, omitNull, textOf } from "../../wire/json.ts"
+import { compact, type JsonObject, objectOf, omitNull, textOf } from "../../wire/json.ts"
 import {
   type Adjusted,
+  choiceFor,
   reportEffort,
-  reportForced,
   reportRemoved,
   reportUnread,
   reportUnsupported,
@@ -19,7 +19,7 @@ import {
 } from "../adjustments.ts"
 import { digestId } from "../answer.ts"
 import type { Dialect } from "../Dialect.ts"
-import { chosen, historyName, parametersOf, stopsOf, toolsOf } from "../schema.ts"
+import { historyName, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 
 /** Longest `call_id` that the API takes, in characters; chat takes longer ones, which other vendors' IDs are. */
@@ -146,15 +146,14 @@ const textFormat = (chat: ChatRequest): JsonObject | undefined => {
 
 const tools = (chat: ChatRequest, model: Model, effort: Effort, adjusted: Adjusted): JsonObject => {
   const given = toolsOf(chat)
-  const forcible = takes(model.forcedToolChoice, effort !== "none")
-  if (given.length === 0 || !forcible) reportForced(chat, adjusted)
+  const choice = choiceFor(chat, given.length > 0 && takes(model.forcedToolChoice, effort !== "none"), adjusted)
   if (given.length === 0) return {}
   // Not available with this effort (docs/upstreams.md#reasoning-models).
   const alone = effort === "minimal"
   if (alone && chat.parallel_tool_calls === true) adjusted.changed("parallel_tool_calls", "true", "false")
   return compact({
     tools: given.map(tool),
-    tool_choice: toolChoice(chat, forcible),
+    tool_choice: typeof choice === "object" ? { type: "function", name: choice.name } : choice,
     parallel_tool_calls: alone ? false : (chat.parallel_tool_calls ?? undefined)
   })
 }
@@ -169,11 +168,4 @@ const tool = (tool: Tool): JsonObject => {
     parameters: parametersOf(tool),
     strict: strict ?? false
   })
-}
-
-const toolChoice = (chat: ChatRequest, forcible: boolean): Json | undefined => {
-  const choice = chosen(chat)
-  if (choice === undefined || choice === "auto" || choice === "none") return choice
-  if (!forcible) return "auto"
-  return choice === "required" ? choice : { type: "function", name: choice.name }
 }
