@@ -6,7 +6,7 @@ import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Audit } from "./audit/Audit.ts"
 import { CatalogStore } from "./catalog/CatalogStore.ts"
-import { Attempts } from "./cloud/attempts.ts"
+import { Attempts } from "./cloud/makeProvider.ts"
 import { Providers } from "./cloud/Providers.ts"
 import { Api, purposePaths } from "./contract/Api.ts"
 import { version } from "./contract/version.ts"
@@ -134,7 +134,7 @@ export const gatewayLayer = (options: GatewayOptions) => {
     Layer.merge(status(settings)),
     Layer.provide([Inference.layer, NodeHttpServer.layerHttpServices]),
     Layer.provide(Providers.layer),
-    Layer.provide(Attempts.live),
+    Layer.provide(Attempts.layer),
     Layer.provide(identity(settings)),
     Layer.provide(guards(settings)),
     Layer.provide(limitGauges(settings.metricsBy).pipe(Layer.provideMerge(access(options)))),

@@ -1,15 +1,18 @@
 /**
- * In which order the regions of a deployment are asked (docs/decisions.md#several-regions), and which are not. Each key has one
- * that it is at home in, so that the cloud's prompt caches stay warm; one that has asked for patience comes last until its time is
- * over. Calls are kept from one that has been failing, and it is tried with one call every few seconds.
+ * Where a call goes: in which order the regions of a deployment are asked (docs/decisions.md#several-regions), which are not, and at
+ * which address. Each key has one region that it is at home in, so that the cloud's prompt caches stay warm; one that has asked for
+ * patience comes last until its time is over. Calls are kept from one that has been failing, and it is tried with one call every few
+ * seconds.
  */
 import { hash } from "node:crypto"
 import { Cause, Clock, Effect, Exit, Metric, Option, Scope } from "effect"
 import type { HttpClientResponse } from "effect/http"
 import type { Deployment } from "../catalog/Catalog.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
+import { isHostOf } from "../catalog/Partition.ts"
 import { gaugeOf } from "../telemetry/metrics.ts"
 import { steadyMillisOf } from "../wire/steady.ts"
+import type { CallKind, Cloud } from "./Provider.ts"
 
 /** How long a region that said nothing is left alone, and the longest that one is, in seconds. */
 const usualPatience = 5
@@ -52,6 +55,42 @@ export const makeRegions = (now: () => number = () => performance.now()) => {
       const until = waits.get(deployment) ?? new Map<string, number>()
       waits.set(deployment, until.set(region, now() + Math.min(seconds ?? usualPatience, longestPatience) * 1000))
     }
+  }
+}
+
+/** Where a call goes. */
+export interface Target {
+  readonly url: URL
+  /** The host's name, and the port also where the scheme says it. */
+  readonly address: string
+  readonly port: number
+  /** Cloud and region, whose calls share a circuit breaker. */
+  readonly circuit: string
+}
+
+/**
+ * Refuses an address that leads elsewhere than its parts say: another host than the operator's or the partition table's, or
+ * another path. Settings and catalog are checked when they are read, so none should come this far.
+ */
+export const targetOf = (
+  { endpoint: { baseUrl, host, path }, name }: Pick<Cloud, "endpoint" | "name">,
+  kind: CallKind,
+  region: string
+): Target => {
+  const asked = path(kind, region)
+  const written = (baseUrl ?? host(region)) + asked
+  const url = new URL(written)
+  const rightHost =
+    baseUrl !== undefined || (url.protocol === "https:" && url.port === "" && isHostOf(name, region, url.hostname))
+  // An address that the parser would write otherwise is not what its parts say.
+  if (!rightHost || !asked.startsWith("/") || url.href !== written || url.username !== "" || url.password !== "") {
+    throw new Error(`${name}/${region}: an upstream address leads out of the boundary`)
+  }
+  return {
+    url,
+    address: url.hostname,
+    port: Number(url.port) || (url.protocol === "https:" ? 443 : 80),
+    circuit: `${name}/${region}`
   }
 }
 

@@ -8,12 +8,13 @@ import { Cause, Clock, Context, Effect, Exit, identity, Option, References, Scop
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { GatewayError, internal, invalid } from "../catalog/GatewayError.ts"
 import { endpointAt, endpoints } from "../contract/Api.ts"
+import { apiErrorBody, messagesErrorBody } from "../contract/Errors.ts"
 import { Quota } from "../limits/Quota.ts"
 import { UsageLog } from "../limits/UsageLog.ts"
 import { usageRecordOf } from "../limits/UsageRecord.ts"
 import { IncomingMessage } from "../nodeHttp.ts"
 import { Settings } from "../Settings.ts"
-import { errorReply, idHeaders } from "../surfaces/errorResponse.ts"
+import { apiError, messagesError } from "../surfaces/errorResponse.ts"
 import { logRequest } from "../telemetry/logs.ts"
 import { RecordActivity, recordRequest } from "../telemetry/metrics.ts"
 import { makeRequestWatch, type RequestSpan } from "../telemetry/spans.ts"
@@ -40,6 +41,23 @@ const noRoute = (method: string, path: string): GatewayError => {
     message: `there is nothing at ${shown}; the endpoints are ${[...endpoints.keys()].join(", ")}`
   })
 }
+
+/** The messages endpoints have a body of their own; everything else shares one. */
+const isMessages = (path: string): boolean => path === "/v1/messages" || path.startsWith("/v1/messages/")
+
+/** The reply of what no endpoint answers, in the shape of its path. */
+export const errorReply = (path: string, error: GatewayError): HttpServerResponse.HttpServerResponse => {
+  if (isMessages(path)) {
+    const wire = messagesError(error)
+    return HttpServerResponse.jsonUnsafe(messagesErrorBody(wire), { status: wire.status })
+  }
+  const wire = apiError(error)
+  return HttpServerResponse.jsonUnsafe(apiErrorBody(wire), { status: wire.status })
+}
+
+/** Headers that every reply of the path has. */
+const idHeaders = (path: string, id: string): Readonly<Record<string, string>> =>
+  isMessages(path) ? { "x-request-id": id, "request-id": id } : { "x-request-id": id }
 
 const overloaded = new GatewayError({
   reason: "overloaded",

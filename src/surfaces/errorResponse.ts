@@ -1,10 +1,6 @@
 /** The one place where a domain error becomes a wire error: status, `error.type` and headers (docs/api.md#errors). */
-import { HttpServerResponse } from "effect/http"
 import type { GatewayError, Reason } from "../catalog/GatewayError.ts"
-import { ApiError, apiErrorBody, type ErrorType, MessagesError, messagesErrorBody } from "../contract/Errors.ts"
-
-/** The messages endpoints have a body of their own; everything else shares one. */
-const isMessages = (path: string): boolean => path === "/v1/messages" || path.startsWith("/v1/messages/")
+import { ApiError, type ErrorType, MessagesError } from "../contract/Errors.ts"
 
 const table: Readonly<Record<Reason, readonly [status: number, type: ErrorType]>> = {
   invalid: [400, "invalid_request_error"],
@@ -69,17 +65,3 @@ export const errorHeaders = (error: GatewayError): Readonly<Record<string, strin
   ...(error.reason === "timeout-caller" ? { connection: "close" } : {}),
   ...(error.retryAfter === undefined ? {} : { "retry-after": String(Math.max(0, Math.ceil(error.retryAfter))) })
 })
-
-/** The reply of what no endpoint answers, in the shape of its path. */
-export const errorReply = (path: string, error: GatewayError): HttpServerResponse.HttpServerResponse => {
-  if (isMessages(path)) {
-    const wire = messagesError(error)
-    return HttpServerResponse.jsonUnsafe(messagesErrorBody(wire), { status: wire.status })
-  }
-  const wire = apiError(error)
-  return HttpServerResponse.jsonUnsafe(apiErrorBody(wire), { status: wire.status })
-}
-
-/** Headers that every reply of the path has. */
-export const idHeaders = (path: string, id: string): Readonly<Record<string, string>> =>
-  isMessages(path) ? { "x-request-id": id, "request-id": id } : { "x-request-id": id }

@@ -5,7 +5,7 @@ import { clouds } from "../../src/catalog/clouds.ts"
 import { bestSites } from "../../src/catalog/Partition.ts"
 import { makeIndex } from "../../src/catalog/Resolver.ts"
 import type { Route } from "../../src/catalog/Route.ts"
-import { targetOf } from "../../src/cloud/attempts.ts"
+import { targetOf } from "../../src/cloud/regions.ts"
 import { paths } from "../catalog/paths.ts"
 
 const index = makeIndex(Result.getOrThrow(shippedCatalog), bestSites(clouds), paths)
