@@ -1,11 +1,7 @@
 /** The errors of a call that are no refusals of the gateway. */
 
-interface StreamErrorFields {
-  readonly type: string
-  readonly message: string
-  readonly requestId?: string | undefined
-  readonly cause?: unknown
-}
+/** What failed after the first byte of a reply. */
+export type Failure = Pick<StreamError, "type" | "message" | "cause">
 
 /**
  * A reply that failed after its first byte: the gateway reported it in the stream (`type` is its `error.type` or `code`), or
@@ -17,7 +13,7 @@ export class StreamError extends Error {
   readonly type: string
   readonly requestId: string | undefined
 
-  constructor({ type, message, requestId, cause }: StreamErrorFields) {
+  constructor({ type, message, cause, requestId }: Failure & { readonly requestId?: string | undefined }) {
     super(message, { cause })
     this.type = type
     this.requestId = requestId

@@ -2,7 +2,7 @@
 import { isObject } from "../wire/json.ts"
 import { type Event, eventReader, maxEventBytes } from "../wire/sse.ts"
 import type { ChatCompletionChunk, MessageEvent, ResponseEvent } from "./contract.ts"
-import { StreamError } from "./errors.ts"
+import { type Failure, StreamError } from "./errors.ts"
 
 /** What one event comes to: a value, a failure, or neither where it is to be passed over. */
 interface Reading<A> {
@@ -11,7 +11,6 @@ interface Reading<A> {
   /** The reply is complete: an end after this event is a good end. */
   readonly last?: boolean
 }
-type Failure = Pick<StreamError, "type" | "message" | "cause">
 export type EventFormat<A> = (event: Event) => Reading<A>
 
 type Fields = Readonly<Record<string, unknown>>
@@ -84,19 +83,14 @@ const responses: EventFormat<ResponseStreamEvent> = ({ data }) =>
 /** By surface. */
 export const formats = { chat, messages, responses }
 
-/** What a piece of text brought: the values, and the failure that came after them. */
-interface ReadValues<A> {
-  readonly values: ReadonlyArray<A>
-  readonly failure?: StreamError | undefined
-}
-
 /** Reads one reply: the same for both clients, whose streams differ. It ends well only after the last event of its format. */
 export const replyReader = <A>(format: EventFormat<A>, requestId: string | undefined) => {
   const read = eventReader(maxEventBytes)
   const fail = (failure: Failure) => new StreamError({ ...failure, requestId })
   let ended = false
   return {
-    read: (text: string): ReadValues<A> => {
+    /** The values that a piece of text brought, and the failure that came after them. */
+    read: (text: string): { readonly values: ReadonlyArray<A>; readonly failure?: StreamError } => {
       const { complete, events } = read(text)
       const values: Array<A> = []
       for (const event of events) {

@@ -52,8 +52,6 @@ const vendorTool = object({
   )
 )
 
-const MessagesTools = Schema.Array(onlyKinds([customTool, vendorTool]))
-
 const alone = { disable_parallel_tool_use: flag("Whether a reply may call one tool only.") }
 const MessagesToolChoice = kinds([
   kind("auto", alone).annotate({ description: "The model decides." }),
@@ -102,7 +100,7 @@ const inputFields = {
     "Answer in one sentence."
   ),
   tools: nullable(
-    MessagesTools,
+    Schema.Array(onlyKinds([customTool, vendorTool])),
     "Tools that the model may ask the caller to use; those that run inside the cloud are refused.",
     [{ name: "get_weather", input_schema: { type: "object", properties: { city: { type: "string" } } } }]
   ),

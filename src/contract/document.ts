@@ -94,9 +94,6 @@ const object = (value: unknown): JsonObject => (isObject(value) ? value : {})
 const at = (value: Json, ...path: ReadonlyArray<string>): Json => path.reduce((inner, key) => object(inner)[key], value)
 const isEmpty = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0
 
-const references = (names: ReadonlyArray<string>): JsonObject =>
-  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
-
 /** An event's data is JSON in a string; generators want the JSON, as the vendors' own documents give it. */
 const eventData = (schema: Json): ReadonlyArray<Json> => {
   const { anyOf, properties, contentSchema } = object(schema)
@@ -152,7 +149,8 @@ const replyOf = (endpoint: Endpoint, schemas: JsonObject, status: string, given:
   const reply = object(given)
   const content = object(reply.content)
   const own = endpoint.surface === undefined && status === "503"
-  const headers = references(headersOf(endpoint, status))
+  const names = headersOf(endpoint, status)
+  const headers = Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
   if (status !== "200" && !own) return { ...reply, headers, content: errorOf(content, status) }
   const json = shown(content["application/json"], schemas, () => ["reply", "A reply"])
   const stream = content["text/event-stream"]

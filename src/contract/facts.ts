@@ -1,6 +1,6 @@
 /** What the gateway knows of its endpoints beside the contract: an annotation on each, read where it is needed. */
 import { Context } from "effect"
-import { OpenApi } from "effect/http-api"
+import { type HttpApiEndpoint, OpenApi } from "effect/http-api"
 import { byPurpose, isPurpose, type Purpose, type SurfaceName } from "../catalog/names.ts"
 
 interface Facts {
@@ -32,9 +32,7 @@ export interface Endpoint extends Facts {
 }
 
 interface Group {
-  readonly endpoints: Readonly<
-    Record<string, { readonly annotations: Context.Context<never>; readonly method: string; readonly path: string }>
-  >
+  readonly endpoints: Readonly<Record<string, Pick<HttpApiEndpoint.Top, "annotations" | "method" | "path">>>
 }
 
 /** Every endpoint of the contract, by its path as the document has it. An endpoint without facts is a bug. */

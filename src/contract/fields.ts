@@ -91,8 +91,6 @@ export interface Notes<A> {
   readonly message?: string
 }
 
-const isSaid = (value: unknown): boolean => value !== null
-
 /**
  * SDKs send `null` for an absent optional field: no cloud gets it. Typed as it is sent: the type of what it becomes is the same, and
  * the published types would hold every field twice.
@@ -109,7 +107,7 @@ export const nullable = <S extends Schema.Top>(
   const read = Schema.optionalKey(Schema.declare((_: unknown): _ is S["Type"] | null => true))
   return sent.pipe(
     Schema.decodeTo(read, {
-      decode: SchemaGetter.transformOptional(Option.filter(isSaid)),
+      decode: SchemaGetter.transformOptional(Option.filter((value: unknown) => value !== null)),
       encode: SchemaGetter.passthrough()
     })
   ) as unknown as typeof sent
@@ -127,8 +125,7 @@ export const flag = (description: string, absent = false) =>
   nullable(Schema.Boolean, description, !absent, { default: absent })
 
 /** A field that is refused, and why. */
-export const refused = (why: string, description = `Refused: ${why}.`) =>
-  nullable(Schema.Never, description, undefined, { message: why })
+export const refused = (why: string) => nullable(Schema.Never, `Refused: ${why}.`, undefined, { message: why })
 
 /** One of several kinds, of which a refusal says the nouns. */
 export const either = <const M extends ReadonlyArray<Schema.Top>>(...members: M) => {

@@ -9,9 +9,8 @@ import { baseUrl, checked, flag, hostOf, isLoopback, optional, refuse, secret } 
 const Location = Schema.String.check(
   Schema.makeFilter((location) => {
     if (location === "global") return "must be a location inside the boundary, never global"
-    return rowOf("vertex", location) === undefined
-      ? `must be a location that may be used: one of ${placesOf("vertex").join(", ")}`
-      : undefined
+    if (rowOf("vertex", location) !== undefined) return undefined
+    return `must be a location that may be used: one of ${placesOf("vertex").join(", ")}`
   })
 )
 const location = (name: string) => Config.schema(Location, name)
