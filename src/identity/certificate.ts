@@ -4,43 +4,32 @@ import { Result } from "effect"
 import type { Refusal } from "../catalog/GatewayError.ts"
 import { plainSerial, type RevocationList } from "./crl.ts"
 
-export interface CertificateFields {
-  /** `CN=DOE.JANE.1234567890,O=Agency`: the attributes in the certificate's order, commas in values escaped. */
-  readonly subject: string
-  readonly issuer: string
-  /** Hexadecimal capitals, without leading zeros. */
-  readonly serial: string
-  /** Of the subject alternative name: user principal names, URIs (SPIFFE IDs), DNS names, e-mail addresses. */
-  readonly upn: ReadonlyArray<string>
-  readonly uri: ReadonlyArray<string>
-  readonly dns: ReadonlyArray<string>
-  readonly email: ReadonlyArray<string>
-  /** The common name, or the whole subject. */
-  readonly name: string
-}
-
 /** Node separates names by a comma and a blank, and quotes a name that could be read otherwise as JSON. */
 const alternativeName = /(?:^|, )([^:,"]+):("(?:[^"\\]|\\.)*"|[^,]*)/g
 
 const unquoted = (text: string): string => (text.startsWith('"') ? String(JSON.parse(text)) : text)
 
-export const fieldsOf = ({ issuer, serialNumber, subject, subjectAltName }: X509Certificate): CertificateFields => {
-  const names = [...(subjectAltName ?? "").matchAll(alternativeName)].map(
-    ([, kind = "", name = ""]) => [kind, unquoted(name)] as const
-  )
-  const of = (wanted: string) => names.flatMap(([kind, name]) => (kind === wanted ? [name] : []))
+/** What rules look at, and how a caller is called. */
+export const fieldsOf = ({ issuer, serialNumber, subject, subjectAltName }: X509Certificate) => {
+  const names = [...(subjectAltName ?? "").matchAll(alternativeName)]
+  const of = (wanted: string) => names.flatMap(([, kind, name = ""]) => (kind === wanted ? [unquoted(name)] : []))
   const lines = subject.split("\n")
   return {
+    /** `CN=DOE.JANE.1234567890,O=Agency`: the attributes in the certificate's order, commas in values escaped. */
     subject: lines.join(","),
     issuer: issuer.split("\n").join(","),
+    /** Hexadecimal capitals, without leading zeros. */
     serial: plainSerial(serialNumber),
+    /** Of the subject alternative name: user principal names, URIs (SPIFFE IDs), DNS names, e-mail addresses. */
     upn: of("othername").flatMap((name) => (name.startsWith("UPN:") ? [name.slice(4)] : [])),
     uri: of("URI"),
     dns: of("DNS"),
     email: of("email"),
+    /** The common name, or the whole subject. */
     name: lines.find((line) => line.startsWith("CN="))?.slice(3) ?? lines.join(",")
   }
 }
+export type CertificateFields = ReturnType<typeof fieldsOf>
 
 /** Certificates that are trusted to issue, each with its own revocation lists. */
 export interface Authority {

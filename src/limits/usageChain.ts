@@ -13,7 +13,7 @@ import { createPrivateKey, createPublicKey, hash, type KeyObject, randomBytes, s
 import { Effect, Result, Schema } from "effect"
 import { type AuditEvent, eventOf } from "../audit/Audit.ts"
 import { isObject, type Json } from "../wire/json.ts"
-import { fail, type OperatorError, rephrase } from "../wire/OperatorError.ts"
+import { fail, rephrase } from "../wire/OperatorError.ts"
 import { readOwned } from "./files.ts"
 import { ocsfEvent, ocsfPlace } from "./ocsf.ts"
 import { recordLine, type UsageRecord } from "./UsageRecord.ts"
@@ -23,12 +23,6 @@ import { recordLine, type UsageRecord } from "./UsageRecord.ts"
 /** SHA-256, hex, of the public key in DER (SubjectPublicKeyInfo), cut: which key has signed. */
 const nameOf = (key: KeyObject): string =>
   hash("sha256", key.export({ type: "spki", format: "der" }), "hex").slice(0, 16)
-
-interface Signer {
-  readonly key: string
-  /** Base64url of the two numbers (IEEE P1363). */
-  readonly sign: (text: string) => string
-}
 
 const dsaEncoding = "ieee-p1363" as const
 const isP256 = (key: KeyObject): boolean => key.asymmetricKeyDetails?.namedCurve === "prime256v1"
@@ -45,7 +39,7 @@ const keyIn = (path: string, parse: (pem: string) => KeyObject, what: string) =>
   })
 
 /** The key that signs. Fails where the file has none, or others than its owner may write it. */
-export const readSigner = (path: string): Effect.Effect<Signer, OperatorError> =>
+export const readSigner = (path: string) =>
   Effect.map(
     rephrase(
       keyIn(path, (pem) => createPrivateKey(pem), "private key"),
@@ -54,25 +48,23 @@ export const readSigner = (path: string): Effect.Effect<Signer, OperatorError> =
     ),
     (key) => ({
       key: nameOf(createPublicKey(key)),
-      sign: (text) => sign("sha256", Buffer.from(text), { key, dsaEncoding }).toString("base64url")
+      /** Base64url of the two numbers (IEEE P1363). */
+      sign: (text: string) => sign("sha256", Buffer.from(text), { key, dsaEncoding }).toString("base64url")
     })
   )
-
-export interface Verifier {
-  readonly key: string
-  readonly isSigned: (text: string, signature: string) => boolean
-}
+type Signer = Effect.Success<ReturnType<typeof readSigner>>
 
 /** The public key of a file, which may also hold a certificate. */
-export const readVerifier = (path: string): Effect.Effect<Verifier, OperatorError> =>
+export const readVerifier = (path: string) =>
   Effect.map(
     keyIn(path, (pem) => createPublicKey(pem), "public key"),
     (key) => ({
       key: nameOf(key),
-      isSigned: (text, signature) =>
+      isSigned: (text: string, signature: string) =>
         verify("sha256", Buffer.from(text), { key, dsaEncoding }, Buffer.from(signature, "base64url"))
     })
   )
+export type Verifier = Effect.Success<ReturnType<typeof readVerifier>>
 
 // Chain
 
@@ -152,21 +144,18 @@ const Link = Schema.Struct({
 export type Link = typeof Link.Type
 const isLink = Schema.is(Link)
 
-/** A record's place, and its digest; `isWhole` is false where the record names another digest for itself. */
-export interface Linked {
-  readonly link: Link
-  readonly digest: string
-  readonly isWhole: boolean
-}
-
-/** The place of a record, of its line and what was parsed of it; undefined for one that has none, or whose place makes no sense. */
-export const linkOf = (line: string, record: unknown): Linked | undefined => {
+/**
+ * The place of a record and its digest, of its line and what was parsed of it; undefined for one that has none, or whose place makes
+ * no sense. `isWhole` is false where the record names another digest for itself.
+ */
+export const linkOf = (line: string, record: unknown) => {
   if (isLink(record)) return { link: record, digest: lineDigest(line), isWhole: true }
   const found = isObject<Json>(record) ? ocsfPlace(record) : undefined
   if (found === undefined) return undefined
   const link = { ...found.place, prev: found.place.prev ?? noDigest }
   return isLink(link) ? { link, digest: found.digest, isWhole: found.digest === found.named } : undefined
 }
+export type Linked = NonNullable<ReturnType<typeof linkOf>>
 
 /** The last whole record in the text at the end of a file. */
 export const lastHead = (text: string): Head | undefined => {

@@ -5,7 +5,7 @@
  */
 import { Duration, Effect, Queue } from "effect"
 import type { CallerIdentity } from "../contract/Security.ts"
-import { type Account, type Charge, type Ledger, type LedgerError, type makeWatch, storeIsBack } from "./Ledger.ts"
+import { type Account, type Charge, type Ledger, type makeWatch, storeIsBack } from "./Ledger.ts"
 import {
   accountOf,
   budgetsOf,
@@ -34,18 +34,8 @@ export interface Users {
   readonly teams: ReadonlyArray<{ readonly name: string }>
 }
 
-/** One for each user, in their order. */
-export interface UsageTotals {
-  readonly keys: ReadonlyArray<Use>
-  readonly teams: ReadonlyArray<Use>
-}
-
-/** In one look at the store. `now` is in milliseconds since the epoch. */
-export const usageTotalsOf = (
-  { spent }: Pick<Ledger["Service"], "spent">,
-  { keys, teams }: Users,
-  now: number
-): Effect.Effect<UsageTotals, LedgerError> => {
+/** What each user has used, in their order, in one look at the store. `now` is in milliseconds since the epoch. */
+export const usageTotalsOf = ({ spent }: Pick<Ledger["Service"], "spent">, { keys, teams }: Users, now: number) => {
   const month = monthAt(now)
   const today = dayAt(now)
   const of: ReadonlyArray<readonly [Period, Unit]> = [
@@ -67,6 +57,7 @@ export const usageTotalsOf = (
     return { keys: uses.slice(0, keys.length), teams: uses.slice(keys.length) }
   })
 }
+export type UsageTotals = Effect.Success<ReturnType<typeof usageTotalsOf>>
 
 /** Of this month's accounts, those that get no settlement. */
 const uncounted = (caller: CallerIdentity, now: number, unit: Unit): ReadonlyArray<Account> => {

@@ -58,7 +58,7 @@ const record = (log: Activity["Service"], past: Past) => {
 
 const stateOf = (log: Activity["Service"], now: number): ProcessState => ({
   ...log.snapshot(now),
-  instance: "1",
+  instance: crypto.randomUUID(),
   host: "h",
   pid: 1,
   startedAt: 0,

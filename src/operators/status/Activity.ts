@@ -6,6 +6,7 @@
 import { Context, Effect, Layer } from "effect"
 import type { Outcome } from "../../catalog/RequestFacts.ts"
 import { RecordActivity, type RecordRequest } from "../../telemetry/metrics.ts"
+import { getOrInsert } from "../../wire/getOrInsert.ts"
 import { makeHistogram } from "../../wire/histogram.ts"
 
 /** Minutes that are kept, the running one included. */
@@ -18,43 +19,12 @@ export const times = makeHistogram({ smallest: 0.5, largest: 1_800_000, factor: 
 
 export const emptyCounts = () => ({ requests: 0, failures: 0, durations: times.empty(), firsts: times.empty() })
 
-/** What is reported of a minute: its number since the epoch, and pairs of bin and count. */
-export interface Minute {
-  readonly minute: number
-  readonly requests: number
-  readonly failures: number
-  readonly durations: ReadonlyArray<number>
-  readonly firsts: ReadonlyArray<number>
-}
-
-interface LastError {
-  /** Milliseconds since the epoch. */
-  readonly at: number
-  /** Our own code of what happened, never a message. */
-  readonly code: string
-  readonly status: number
-}
-
 export interface DeploymentName {
   readonly cloud: string
   readonly region: string
   readonly model: string
 }
 export const nameOf = ({ cloud, model, region }: DeploymentName): string => `${cloud}/${region} ${model}`
-
-export interface DeploymentActivity extends DeploymentName {
-  readonly minutes: ReadonlyArray<Minute>
-  readonly lastError?: LastError | undefined
-}
-
-/** As it can be sent to another process. */
-export interface ActivitySnapshot {
-  readonly deployments: ReadonlyArray<DeploymentActivity>
-  /** Since the start, by our own code of the reason. */
-  readonly refusals: Readonly<Record<string, number>>
-  /** Since the start, by surface. */
-  readonly flags: Readonly<Record<string, number>>
-}
 
 /** What the gateway itself refused; what a cloud refused counts to the deployment. */
 const refusing: ReadonlySet<Outcome> = new Set([
@@ -67,17 +37,20 @@ const increment = (counts: Map<string, number>, name: string, by: number) => {
   counts.set(name, (counts.get(name) ?? 0) + by)
 }
 
+const emptyDeployment = (name: DeploymentName) => ({
+  name,
+  /** By the minute's number modulo their length. `minute`: its number since the epoch. */
+  slots: new Array<(ReturnType<typeof emptyCounts> & { readonly minute: number }) | undefined>(minutesKept),
+  /** In milliseconds since the epoch, with our own code of what happened, never a message. */
+  lastError: undefined as { readonly at: number; readonly code: string; readonly status: number } | undefined
+})
+
 export const makeActivity = () => {
   const deployments = new Map<string, ReturnType<typeof emptyDeployment>>()
+  /** Since the start, by our own code of the reason. */
   const refusals = new Map<string, number>()
+  /** Since the start, by surface. */
   const flags = new Map<string, number>()
-
-  const emptyDeployment = (name: DeploymentName) => ({
-    name,
-    /** By the minute's number modulo their length. */
-    slots: new Array<(ReturnType<typeof emptyCounts> & { readonly minute: number }) | undefined>(minutesKept),
-    lastError: undefined as LastError | undefined
-  })
 
   const record: RecordRequest = (facts, outcome, endedAt) => {
     const { failure, firstEventAt, region, route, startedAt, status, surface } = facts
@@ -86,10 +59,8 @@ export const makeActivity = () => {
     // Counting is free and quick, and would hide how long answers take.
     if (route === undefined || region === undefined || surface === "count_tokens") return
     const name = { cloud: route.deployment.cloud, region, model: route.model.id }
-    const known = deployments.get(nameOf(name))
-    if (known === undefined && deployments.size >= maxDeployments) return
-    const deployment = known ?? emptyDeployment(name)
-    if (known === undefined) deployments.set(nameOf(name), deployment)
+    if (!deployments.has(nameOf(name)) && deployments.size >= maxDeployments) return
+    const deployment = getOrInsert(deployments, nameOf(name), () => emptyDeployment(name))
     const minute = Math.floor(endedAt / 60_000)
     const at = minute % minutesKept
     let slot = deployment.slots[at]
@@ -106,7 +77,8 @@ export const makeActivity = () => {
     if (firstEventAt !== undefined) times.add(slot.firsts, firstEventAt - startedAt)
   }
 
-  const snapshot = (now: number): ActivitySnapshot => {
+  /** As it can be sent to another process: counts of times as pairs of bin and count. */
+  const snapshot = (now: number) => {
     const oldest = Math.floor(now / 60_000) - minutesKept
     return {
       deployments: [...deployments.values()].map(({ lastError, name, slots }) => ({
@@ -125,6 +97,10 @@ export const makeActivity = () => {
 
   return { record, snapshot }
 }
+
+type Snapshot = ReturnType<ReturnType<typeof makeActivity>["snapshot"]>
+export type DeploymentActivity = Snapshot["deployments"][number]
+export type Minute = DeploymentActivity["minutes"][number]
 
 export class Activity extends Context.Service<Activity, ReturnType<typeof makeActivity>>()("gateway/status/Activity") {
   static readonly layer = Layer.effectContext(

@@ -3,7 +3,7 @@
  * it.
  */
 
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import type { ServerResponse } from "node:http"
 import { Effect, FiberSet, Layer, Option, Schedule, Stream } from "effect"
@@ -35,8 +35,7 @@ export const makeViewers = (view: Effect.Effect<string>) =>
     return (response: ServerResponse, headers: Readonly<Record<string, string>>): void => {
       if (viewers >= maxViewers) {
         response.writeHead(503, { ...headers, "content-type": "text/plain; charset=utf-8", "retry-after": "5" })
-        response.end("too many viewers\n")
-        return
+        return void response.end("too many viewers\n")
       }
       viewers++
       response.writeHead(200, { ...headers, "content-type": "text/event-stream; charset=utf-8" })
@@ -56,7 +55,7 @@ export const makeViewers = (view: Effect.Effect<string>) =>
 
 const part = (name: string): string => readFileSync(new URL(`./page/${name}`, import.meta.url), "utf8")
 
-const hash = (text: string): string => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
+const source = (text: string): string => `'sha256-${hash("sha256", text, "base64")}'`
 
 /** One text, and the policy by which it loads nothing, and connects to this port only. */
 const makePage = () => {
@@ -66,7 +65,7 @@ const makePage = () => {
     html: part("page.html")
       .replace("<style></style>", () => `<style>${style}</style>`)
       .replace("<script></script>", () => `<script>${script}</script>`),
-    policy: `default-src 'none'; script-src ${hash(script)}; style-src ${hash(style)}; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+    policy: `default-src 'none'; script-src ${source(script)}; style-src ${source(style)}; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
   }
 }
 

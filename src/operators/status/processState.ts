@@ -4,7 +4,6 @@ import { Array as Arr, Context, Effect, Metric, Record, Result } from "effect"
 import { StatusBoard } from "../../limits/replicas.ts"
 import {
   type Activity,
-  type ActivitySnapshot,
   type DeploymentActivity,
   emptyCounts,
   type Minute,
@@ -13,31 +12,13 @@ import {
   times
 } from "./Activity.ts"
 
-export interface ProcessState extends ActivitySnapshot {
-  /** Unique: process numbers are the same in every container. */
-  readonly instance: string
-  readonly host: string
-  readonly pid: number
-  /** Milliseconds since the epoch. */
-  readonly startedAt: number
-  /** Resident memory in bytes. */
-  readonly memory: number
-  readonly requestsInFlight: number
-  readonly streamsInFlight: number
-  /** Circuits that keep calls from a region: `bedrock/us-gov-west-1`. */
-  readonly openCircuits: ReadonlyArray<string>
-  /** Uses of the store of limits and quotas that do not work. */
-  readonly lostStores: ReadonlyArray<string>
-  /** Kinds of files that changed to what cannot be used, or cannot be read. */
-  readonly refusedFiles: ReadonlyArray<string>
-}
-
 /** Files are read every few seconds; what was not read for so many has been refused. */
 const readWithin = 20
 
+/** The instance is unique: process numbers are the same in every container. `startedAt` is in milliseconds since the epoch. */
 const identity = { instance: crypto.randomUUID(), host: hostname(), pid: process.pid, startedAt: Date.now() }
 
-export const processState = ({ snapshot }: Activity["Service"], now: number): ProcessState => {
+export const processState = ({ snapshot }: Activity["Service"], now: number) => {
   const metrics = Metric.snapshotUnsafe(Context.empty())
   /** The values of a gauge, as the metrics have them. */
   const gauge = (name: string) =>
@@ -50,14 +31,20 @@ export const processState = ({ snapshot }: Activity["Service"], now: number): Pr
   return {
     ...snapshot(now),
     ...identity,
+    /** Resident, in bytes. */
     memory: process.memoryUsage.rss(),
     requestsInFlight: sum("gateway_requests_in_flight"),
     streamsInFlight: sum("gateway_streams_in_flight"),
+    /** Circuits that keep calls from a region: `bedrock/us-gov-west-1`. */
     openCircuits: labels("gateway_breaker_open", "circuit", (value) => value > 0),
+    /** Uses of the store of limits and quotas that do not work. */
     lostStores: labels("gateway_access_store_up", "use", (value) => value === 0),
+    /** Kinds of files that changed to what cannot be used, or cannot be read. */
     refusedFiles: labels("gateway_file_read_timestamp_seconds", "kind", (value) => now / 1000 - value > readWithin)
   }
 }
+
+export type ProcessState = ReturnType<typeof processState>
 
 /** How often a process posts its state while a page is open, and how often it otherwise checks whether one is. */
 const busy = "2 seconds"

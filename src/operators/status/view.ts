@@ -9,6 +9,7 @@ import type { Limits } from "../../contract/Security.ts"
 import { service, version } from "../../contract/version.ts"
 import { cryptoFacts } from "../../fips.ts"
 import { Keys } from "../../limits/Keys.ts"
+import { millionths } from "../../limits/limits.ts"
 import { Quota } from "../../limits/Quota.ts"
 import type { Use as Totals } from "../../limits/usageTotals.ts"
 import { readRegular } from "../../regularFile.ts"
@@ -72,18 +73,6 @@ const makeSetup = Effect.gen(function* () {
   return { setup, deployments }
 })
 
-/** Undefined limits are none; use is null while the store cannot be read. */
-export interface Use {
-  readonly kind: "key" | "team"
-  readonly id: string
-  readonly name: string
-  readonly used: number | null
-  readonly limit?: number | undefined
-  /** In whole units of the catalog's currency; absent where nothing was charged and nothing is limited. */
-  readonly cost?: number | undefined
-  readonly costLimit?: number | undefined
-}
-
 /** Of each kind: more than a person reads. */
 const maxRows = 200
 /** Milliseconds between two reads of the store. */
@@ -97,16 +86,26 @@ const first = <A extends Limited>(users: ReadonlyArray<A>): ReadonlyArray<A> =>
   [...users.filter(isLimited), ...users.filter((user) => !isLimited(user))].slice(0, maxRows)
 
 const rowOf = (
-  kind: Use["kind"],
+  kind: "key" | "team",
   id: string,
   { monthlyCost, monthlyTokens, name }: Limited & { readonly name: string },
   use: Totals | undefined
-): Use => ({
-  ...{ kind, id, name, used: use?.monthlyTokens ?? null, limit: monthlyTokens },
-  cost:
-    use === undefined || (use.monthlyCost === 0 && monthlyCost === undefined) ? undefined : use.monthlyCost / 1_000_000,
-  costLimit: monthlyCost
-})
+) => {
+  const cost = use === undefined ? 0 : use.monthlyCost / millionths
+  return {
+    kind,
+    id,
+    name,
+    /** Null while the store cannot be read. */
+    used: use?.monthlyTokens ?? null,
+    /** Undefined limits are none. */
+    limit: monthlyTokens,
+    /** In whole units of the catalog's currency; absent where nothing was charged and nothing is limited. */
+    cost: use === undefined || (cost === 0 && monthlyCost === undefined) ? undefined : cost,
+    costLimit: monthlyCost
+  }
+}
+export type Use = ReturnType<typeof rowOf>
 
 /** The part of the limit that is nearest to its end; without a limit, less than any. */
 const share = ({ cost = 0, costLimit, limit, used }: Use): number =>
