@@ -11,10 +11,13 @@ import { type Strip, sparing } from "../wire/strip.ts"
 const isOf = ({ aliases = [], name }: Beta, beta: string): boolean => beta.startsWith(name) || aliases.includes(beta)
 
 /** Betas of the body, a list or a text with commas, and of the header; each once. */
-const betasGiven = (given: Json | undefined, header: string | undefined): ReadonlyArray<string> => {
-  const texts = [given, ...arrayOf(given), header].flatMap((value) => textOf(value) ?? [])
-  const names = texts.flatMap((text) => text.split(",")).map((beta) => beta.trim())
-  return [...new Set(names.filter((beta) => beta !== ""))]
+const betasGiven = (given: Json | undefined, header: string | undefined): ReadonlySet<string> => {
+  const betas = new Set<string>()
+  for (const text of [given, ...arrayOf(given), header]) {
+    if (typeof text === "string") for (const beta of text.split(",")) betas.add(beta.trim())
+  }
+  betas.delete("")
+  return betas
 }
 
 const isReadable = (given: Json | undefined): boolean =>

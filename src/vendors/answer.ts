@@ -2,7 +2,7 @@
  * Answers to chat requests: what the dialects' answers have in common (docs/api.md#chat-answers), and how they are written, as one
  * object or as a stream of chunks (docs/api.md#chat-stream).
  */
-import { createHash, randomBytes } from "node:crypto"
+import { hash, randomBytes } from "node:crypto"
 import { Result } from "effect"
 import type { Tokens } from "../catalog/Tokens.ts"
 import { type Broken, type UpstreamFault, unfinished } from "../catalog/UpstreamFault.ts"
@@ -16,7 +16,7 @@ export const newCallId = (): string => `call_${randomBytes(12).toString("hex")}`
 
 /** An ID that is the same each time for the same text: `call_` and so many hexadecimal digits. */
 export const digestId = (text: string, digits: number): string =>
-  `call_${createHash("sha256").update(text).digest("hex").slice(0, digits)}`
+  `call_${hash("sha256", text).slice(0, digits)}`
 
 /** Longest ID of a call, in characters (docs/api.md#limits). */
 const maxCallId = 256
