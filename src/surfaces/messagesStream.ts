@@ -9,7 +9,7 @@ import type { CallPiece } from "../governance/accumulate.ts"
 import { type Frame, outputBytes, type Progress, type Protocol } from "../stream/Frame.ts"
 import { isFilter, isGuarded } from "../vendors/answer.ts"
 import { claudeFault, overlayUsage, tokensOf, totalsAtEnd } from "../vendors/claude/reply.ts"
-import { arrayOf, isObject, type JsonObject, numberOf, objectOf, readObject, textOf } from "../wire/json.ts"
+import { arrayOf, isObject, type JsonObject, numberOf, objectOf, omitNull, readObject, textOf } from "../wire/json.ts"
 import { readExactObject } from "../wire/parse.ts"
 import { jsonText } from "../wire/print.ts"
 import { type Event, isEventName } from "../wire/sse.ts"
@@ -147,7 +147,7 @@ const uncounted = { input_tokens: 0, output_tokens: 0 }
 /** A `message_delta` that has waited, with the totals, where they came (docs/decisions.md#usage-counts). */
 const counted = ({ totals }: MessagesState, fields: JsonObject): Frame => {
   const counts = Object.entries(totals).filter(([, count]) => typeof count === "number")
-  const usage = overlayUsage(Object.fromEntries(counts), fields.usage)
+  const usage = { ...Object.fromEntries(counts), ...omitNull(objectOf(fields.usage)) }
   const withUsage = numberOf(totals.output_tokens) === undefined ? fields : { ...fields, usage }
   return { event: "message_delta", data: JSON.stringify(withUsage) }
 }

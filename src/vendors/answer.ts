@@ -15,8 +15,7 @@ import type { Ending, Piece, Pieces, ReplyReader, Served } from "./Dialect.ts"
 export const newCallId = (): string => `call_${randomBytes(12).toString("hex")}`
 
 /** An ID that is the same each time for the same text: `call_` and so many hexadecimal digits. */
-export const digestId = (text: string, digits: number): string =>
-  `call_${hash("sha256", text).slice(0, digits)}`
+export const digestId = (text: string, digits: number): string => `call_${hash("sha256", text).slice(0, digits)}`
 
 /** Longest ID of a call, in characters (docs/api.md#limits). */
 const maxCallId = 256

@@ -35,14 +35,14 @@ it.each([
 ])("%j counts %j", (usage, tokens) => expect(tokensOf(usage)).toStrictEqual(tokens))
 
 it.each([
-  [{ a: 1 }, undefined, { a: 1 }],
-  [{ a: 1 }, "x", { a: 1 }],
+  [{ input_tokens: 1 }, undefined, { input_tokens: 1 }],
+  [{ input_tokens: 1 }, "x", { input_tokens: 1 }],
   [
-    { a: 1, b: 2 },
-    { a: null, b: 3, c: 4 },
-    { a: 1, b: 3, c: 4 }
+    { input_tokens: 1, output_tokens: 2 },
+    { input_tokens: null, output_tokens: 3, cache_read_input_tokens: 4, service_tier: "standard" },
+    { input_tokens: 1, output_tokens: 3, cache_read_input_tokens: 4 }
   ],
-  [{ a: 5 }, { a: 0 }, { a: 0 }]
+  [{ input_tokens: 5 }, { input_tokens: 0 }, { input_tokens: 0 }]
 ])("%j, then %j, is %j", (before, after, expected) => expect(overlayUsage(before, after)).toEqual(expected))
 
 describe("Bedrock's own counts", () => {

@@ -1,0 +1,141 @@
+/** Nothing that a stream says many times may cost more than linear, or hold up other requests (docs/api.md#when-a-cloud-fails). */
+import { describe, expect, it } from "@effect/vitest"
+import { makeAccumulator } from "../../src/governance/accumulate.ts"
+import type { Protocol } from "../../src/stream/Frame.ts"
+import { chatProtocol } from "../../src/surfaces/chat.ts"
+import { messagesProtocol } from "../../src/surfaces/messagesStream.ts"
+import { responsesProtocol } from "../../src/surfaces/responsesStream.ts"
+import { superlinear, type Work } from "../support/growth.ts"
+import { azure, chat, dialect, flash, oss, sonnet, terra } from "../vendors/support.ts"
+
+type Said = Readonly<Record<string, unknown>>
+
+const claude: Readonly<Record<string, (at: number) => Said>> = {
+  beginnings: (at) => ({ type: "message_start", message: { id: `m${at}`, content: [], usage: { [`k${at}`]: 1 } } }),
+  "counts of new names": (at) => ({ type: "message_delta", delta: {}, usage: { [`k${at}`]: 1, output_tokens: at } }),
+  "deltas without a count": () => ({ type: "message_delta", delta: { stop_reason: "end_turn" } }),
+  calls: (at) => ({
+    type: "content_block_start",
+    index: at,
+    content_block: { type: "tool_use", id: `t${at}`, name: "f", input: { at } }
+  }),
+  "calls at one index": (at) => ({
+    type: "content_block_start",
+    index: 0,
+    content_block: { type: "tool_use", id: `t${at}`, name: "f" }
+  }),
+  "pieces of a call": () => ({
+    type: "content_block_delta",
+    index: 0,
+    delta: { type: "input_json_delta", partial_json: "https://" }
+  }),
+  "pieces of calls": (at) => ({
+    type: "content_block_delta",
+    index: at,
+    delta: { type: "input_json_delta", partial_json: "{" }
+  }),
+  texts: (at) => ({ type: "content_block_start", index: at, content_block: { type: "text", text: "a" } }),
+  "pieces of a text": () => ({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "```" } }),
+  thoughts: (at) => ({
+    type: "content_block_start",
+    index: at,
+    content_block: { type: "thinking", thinking: "a", signature: "b" }
+  }),
+  "pieces of a thought": () => ({
+    type: "content_block_delta",
+    index: 0,
+    delta: { type: "thinking_delta", thinking: "a" }
+  }),
+  ends: (at) => ({ type: "content_block_stop", index: at })
+}
+const gpt: Readonly<Record<string, (at: number) => Said>> = {
+  "counts of new names": (at) => ({ choices: [], usage: { [`k${at}`]: 1 } }),
+  texts: () => ({ choices: [{ index: 0, delta: { content: "<reasoning" } }] }),
+  calls: (at) => ({
+    choices: [
+      { index: 0, delta: { tool_calls: [{ index: at, id: `c${at}`, function: { name: "f", arguments: "{}" } }] } }
+    ]
+  }),
+  "pieces of a call": () => ({
+    choices: [{ index: 0, delta: { tool_calls: [{ index: 0, function: { arguments: "a:" } }] } }]
+  }),
+  refusals: () => ({ choices: [{ index: 0, delta: { refusal: "no" } }] }),
+  citations: () => ({ choices: [{ index: 0, delta: { annotations: [{ type: "url_citation" }] } }] })
+}
+const gemini: Readonly<Record<string, (at: number) => Said>> = {
+  "counts of new names": (at) => ({ usageMetadata: { [`k${at}`]: 1, promptTokenCount: at } }),
+  texts: () => ({ candidates: [{ content: { parts: [{ text: "a", thoughtSignature: "s" }] } }] }),
+  calls: (at) => ({ candidates: [{ content: { parts: [{ functionCall: { name: "f", args: { at } } }] } }] })
+}
+const responses: Readonly<Record<string, (at: number) => Said>> = {
+  items: (at) => ({
+    type: "response.output_item.added",
+    output_index: at,
+    item: { type: "function_call", call_id: `c${at}`, name: "f", arguments: "" }
+  }),
+  "items that are done": (at) => ({
+    type: "response.output_item.done",
+    output_index: at,
+    item: { type: "function_call", call_id: `c${at}`, name: "f", arguments: "{}" }
+  }),
+  "one item that is done": (at) => ({
+    type: "response.output_item.done",
+    output_index: 0,
+    item: { type: "function_call", call_id: "c", name: "f", arguments: `{"a":${at}}` }
+  }),
+  "encrypted items": (at) => ({
+    type: "response.output_item.added",
+    output_index: at,
+    item: { type: "compaction", encrypted_content: "x" }
+  }),
+  "pieces of a call": () => ({ type: "response.function_call_arguments.delta", output_index: 0, delta: "a:" }),
+  "arguments of a call": (at) => ({
+    type: "response.function_call_arguments.done",
+    output_index: 0,
+    arguments: `{"a":${at}}`
+  }),
+  texts: (at) => ({ type: "response.output_text.delta", output_index: at, delta: "a" }),
+  refusals: (at) => ({ type: "response.refusal.delta", output_index: at, delta: "a" }),
+  "unknown events": (at) => ({ type: `response.x${at}`, output_index: at })
+}
+
+const chatOf = (route: typeof sonnet) => (): Protocol =>
+  chatProtocol({
+    reader: dialect(route).stream(route, chat({})),
+    heading: { id: "c", created: 0, model: "m" },
+    inputEstimate: 1,
+    includeUsage: true
+  })
+const streams: Readonly<Record<string, readonly [() => Protocol, typeof claude]>> = {
+  messages: [() => messagesProtocol("m"), claude],
+  "messages, unfenced": [() => messagesProtocol("m", true), claude],
+  responses: [() => responsesProtocol((text) => text), responses],
+  "chat, Claude": [chatOf(sonnet), claude],
+  "chat, GPT": [chatOf(azure), gpt],
+  "chat, gpt-oss": [chatOf(oss), gpt],
+  "chat, GPT on Bedrock": [chatOf(terra), responses],
+  "chat, Gemini": [chatOf(flash), gemini]
+}
+
+describe.each(Object.entries(streams))("a stream of %s", (_, [protocolOf, kinds]) => {
+  it.each(Object.entries(kinds))("takes time in proportion to its %s", { timeout: 60_000 }, async (_, say) => {
+    const hearing =
+      (size: number): Work =>
+      (step) => {
+        const events = Array.from({ length: size }, (_, at) => {
+          const said = say(at)
+          return { event: typeof said.type === "string" ? said.type : undefined, data: JSON.stringify(said) }
+        })
+        const protocol = protocolOf()
+        const calls = makeAccumulator()
+        const hear = (some: typeof events) => {
+          for (const { calls: pieces, data } of protocol.step(some))
+            for (const piece of pieces ?? []) calls.take(piece, data.length)
+        }
+        // In small arrays, as they come.
+        for (let at = 0; at < size; at += 10) step("hear", () => hear(events.slice(at, at + 10)))
+        step("flag", () => calls.flags())
+      }
+    expect(await superlinear(hearing, 1000)).toEqual([])
+  })
+})
