@@ -158,7 +158,7 @@ const own = Config.all({
   metricsBy: oneOf("GATEWAY_METRICS_BY", ["team", "key", "none"], "team"),
   metricsHost: text("GATEWAY_METRICS_HOST", "127.0.0.1"),
   /** Upstream calls of one embeddings request at a time. */
-  embeddingsConcurrency: count("GATEWAY_EMBEDDINGS_CONCURRENCY", 8),
+  callConcurrency: count("GATEWAY_EMBEDDINGS_CONCURRENCY", 8),
   /** Node's own: without the check of certificates it is not known which boundary answers. */
   rejectUnauthorized: optionalChecked(
     "NODE_TLS_REJECT_UNAUTHORIZED",

@@ -166,18 +166,6 @@ const readers = {
   strict: makeNameReader(forbiddenNames, foldLetters)
 }
 
-/**
- * Why a tool may not leave. `path` is a JSON Pointer into the tool's schema; `parameter` is the name as the caller wrote
- * it, and empty when the schema was refused for its size.
- */
-interface ScreenRefusal {
-  readonly tool: string
-  readonly parameter: string
-  readonly path: string
-  readonly kind: "destination" | "too-deep" | "too-large"
-  readonly message: string
-}
-
 /** Schemas nested inside each other, at most. */
 export const maxSchemaDepth = 256
 /** Objects and arrays in one tool's schema, at most; those inside plain values (`enum`, `default`, …) do not count. */
@@ -201,7 +189,17 @@ const quote = (text: string): string =>
     .toWellFormed()
     .replace(/\uFFFD$/, "")}${text.length > 128 ? "…" : ""}'`
 
-const refuse = (tool: string, kind: ScreenRefusal["kind"], path: string, parameter = "", listed = "") => {
+/**
+ * Why a tool may not leave. `path` is a JSON Pointer into the tool's schema; `parameter` is the name as the caller wrote it, which
+ * reads as the listed one, and empty when the schema was refused for its size.
+ */
+const refuse = (
+  tool: string,
+  kind: "destination" | "too-deep" | "too-large",
+  path: string,
+  parameter = "",
+  listed = ""
+) => {
   const reads = parameter.toLowerCase() === listed ? "" : ` (reads as '${listed}')`
   const why = {
     destination: `parameter ${quote(parameter)}${reads} at ${quote(path)} names an outbound destination, which is not allowed. Remove it: where data goes is for the tool's code to decide, not for the model.`,
@@ -211,7 +209,9 @@ const refuse = (tool: string, kind: ScreenRefusal["kind"], path: string, paramet
   return { tool, parameter, path, kind, message: `Tool ${quote(tool)}: ${why[kind]}` }
 }
 
-function* screenTool(tool: string, schema: object, mode: ScreenMode, pace: Pace): Slices<ScreenRefusal | undefined> {
+type Refusal = ReturnType<typeof refuse>
+
+function* screenTool(tool: string, schema: object, mode: ScreenMode, pace: Pace): Slices<Refusal | undefined> {
   // Breadth first and without recursion: the outermost parameter is reported, and no depth overflows the stack.
   const root: Node = { value: schema, role: "schema", depth: 1, key: "", parent: undefined, referred: false }
   const queue: Array<Node> = [root]
@@ -276,7 +276,7 @@ function* screenTool(tool: string, schema: object, mode: ScreenMode, pace: Pace)
 export function* screen(
   tools: ReadonlyArray<{ readonly name: string; readonly schema: unknown }>,
   mode: ScreenMode
-): Slices<ScreenRefusal | undefined> {
+): Slices<Refusal | undefined> {
   let left = sliceValues
   const tick = (characters = 0): boolean => {
     left -= 1 + (characters >> 2)

@@ -171,7 +171,7 @@ export const makeReferences = (root: Node, pace: Pace) => {
    * Where a reference leads, in every way that it may be read: one without a URI begins at the whole schema and at each one around
    * it that has an identifier, and relative URIs are compared by their last segment. Undefined where that is too much to read.
    */
-  function* targetsOf(node: Node, reference: string): Slices<ReadonlyArray<Node> | undefined> {
+  return function* (node: Node, reference: string): Slices<ReadonlyArray<Node> | undefined> {
     if (reference.length > maxText) return undefined
     if (tick(2 * (reference.length + node.depth))) yield
     const { href, segment, fragment } = parse(reference)
@@ -195,6 +195,4 @@ export const makeReferences = (root: Node, pace: Pace) => {
     }
     return targets
   }
-
-  return targetsOf
 }

@@ -34,11 +34,11 @@ const learn = (record: RequestRecord, { span }: Reply, answer: Answer): void => 
   span.end()
 }
 
-type Limits = Pick<GatewaySettings, "embeddingsConcurrency" | "requestCeiling" | "scanMode">
+type Limits = Pick<GatewaySettings, "callConcurrency" | "requestCeiling" | "scanMode">
 
 const json = { contentType: "application/json" }
 
-export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode }: Limits) => {
+export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Limits) => {
   const ceiling = Duration.toMillis(requestCeiling)
   const read = Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>, reply: Reply) {
     const { record, prepared, provider, route, surface } = options
@@ -89,7 +89,7 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
     const answers = yield* Effect.forEach(
       prepared.bodies,
       (body, at) => Effect.mapError(ask(options, body, until), (error) => surface.errorAt?.(error, at) ?? error),
-      { concurrency: embeddingsConcurrency }
+      { concurrency: callConcurrency }
     )
     record.answered()
     const joined = surface.join?.(

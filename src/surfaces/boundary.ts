@@ -105,8 +105,6 @@ const dataUri = (what: string, types: ReadonlyArray<string>) => (value: Json) =>
     ? undefined
     : `must be ${what} inline, as a data URI (data:<type>;base64,<bytes>, with type ${types.join(", ")}); URLs are not fetched`
 
-const nothing = (why: string) => () => why
-
 /** What a source may be, by its `type`. The blocks of a `content` source are walked like others. */
 const sources: Readonly<Record<string, (source: JsonObject) => boolean>> = {
   base64: ({ media_type, data }) =>
@@ -129,24 +127,25 @@ const inlineSource = (value: Json, holder: JsonObject): string | undefined => {
     : `must hold the data inline, as {"type":"base64","media_type":…,"data":…} with media_type ${[...images, ...files].join(", ")}; URL sources and stored files are not accepted`
 }
 
-type Rule = (value: Json, holder: JsonObject) => string | undefined
+/** What is wrong with a value: always the same, or what the function says. */
+type Rule = string | ((value: Json, holder: JsonObject) => string | undefined)
 
 /** What the places may hold, by the end of their name without separators and in small letters; the first that fits counts. */
 const places: ReadonlyArray<readonly [name: RegExp, rule: Rule]> = [
   [/^(?:image|file|document|video|audio|media)?source$/, inlineSource],
   [/imageurl$/, dataUri("an image", images)],
   [/filedata$/, dataUri("a PDF", files)],
-  [/fileurl$/, nothing("not available, URLs are not fetched; send the data inline, as file_data")],
+  [/fileurl$/, "not available, URLs are not fetched; send the data inline, as file_data"],
   // No profile is a file.
-  [/(?<!pro)fileids?$/, nothing("not available, because nothing is stored; send the data inline")],
-  [/(?:vectorstore|container|connection)ids?$/, nothing("not available, because nothing is stored")],
+  [/(?<!pro)fileids?$/, `${stored}; send the data inline`],
+  [/(?:vectorstore|container|connection)ids?$/, stored],
   [
     /(?:ur[il]s?|s3location)$/,
-    nothing("not passed on, because a cloud may fetch what it names; leave it out, or send the data inline")
+    "not passed on, because a cloud may fetch what it names; leave it out, or send the data inline"
   ],
-  [/^inputaudio$/, nothing("audio is not accepted")],
+  [/^inputaudio$/, "audio is not accepted"],
   // Where tools belong they are read before, and are not walked.
-  [/^tools$/, nothing("tools are not read here; define them in the tools of the request")]
+  [/^tools$/, "tools are not read here; define them in the tools of the request"]
 ]
 /** Longest end of a name that decides. */
 const maxName = 32
@@ -154,10 +153,11 @@ const maxName = 32
 /** What all of these names end in: most names are none of them, and bodies have many. */
 const suspect = /(?:source|ur[il]s?|data|ids?|location|audio|tools)[_-]*$/i
 
-const ruleOf = (key: string): Rule | undefined => {
-  if (!suspect.test(key.length > maxName ? key.slice(-maxName) : key)) return undefined
+const refuseField = (key: string, value: Json, holder: JsonObject): string | undefined => {
+  if (value === false || !suspect.test(key.length > maxName ? key.slice(-maxName) : key)) return undefined
   const name = key.slice(-maxName).toLowerCase().replace(/[_-]/g, "")
-  return places.find(([pattern]) => pattern.test(name))?.[1]
+  const rule = places.find(([pattern]) => pattern.test(name))?.[1]
+  return typeof rule === "function" ? rule(value, holder) : rule
 }
 
 /** Fields of a native body that are the caller's own data, or read elsewhere. */
@@ -178,25 +178,23 @@ const dataOf: ReadonlyMap<unknown, string> = new Map([
   ["text", "citations"]
 ])
 
+/** An object or a list, and what holds it by this key. */
 interface Node {
   readonly value: object
   readonly key: string
-  readonly inArray: boolean
   readonly parent: Node | undefined
 }
 
 const maxPath = 300
 
-const pathOf = (node: Node, key: string): string => {
-  const parts: Array<string> = []
-  let inArray = Array.isArray(node.value)
+const pathOf = (holder: Node | undefined, key: string): string => {
+  let path = ""
   let name = key
-  for (let at: Node | undefined = node; at !== undefined; at = at.parent) {
-    parts.push(inArray ? `[${name}]` : at.parent === undefined ? name.slice(0, 100) : `.${name.slice(0, 100)}`)
+  for (let at = holder; at !== undefined; at = at.parent) {
+    path = (Array.isArray(at.value) ? `[${name}]` : `.${name.slice(0, 100)}`) + path
     name = at.key
-    inArray = at.inArray
   }
-  const path = parts.reverse().join("")
+  path = path.replace(/^\./, "")
   return path.length > maxPath ? `${path.slice(0, maxPath)}…` : path
 }
 
@@ -212,31 +210,28 @@ const pathOf = (node: Node, key: string): string => {
  * again and again, and the walk would stay interpreted.
  */
 export const refuseOutside = (body: JsonObject, own = ownFields): string | undefined => {
-  const queue: Array<Node> = [{ value: body, key: "", inArray: false, parent: undefined }]
-  for (let head = 0; head < queue.length; head++) {
-    const node = queue[head] as Node
+  const queue: Array<Node> = [{ value: body, key: "", parent: undefined }]
+  for (const node of queue) {
     const { value: holder, parent } = node
     if (Array.isArray(holder)) {
       for (let index = 0; index < holder.length; index++) {
         const value: Json = holder[index]
-        if (typeof value === "object" && value !== null) {
-          queue.push({ value, key: String(index), inArray: true, parent: node })
-        }
+        if (typeof value === "object" && value !== null) queue.push({ value, key: String(index), parent: node })
       }
       continue
     }
     const fields = holder as JsonObject
     if (fields.type === "item_reference") {
-      return `${pathOf(parent ?? node, node.key)}: items cannot be referred to, because nothing is stored; send the item itself`
+      return `${pathOf(parent, node.key)}: items cannot be referred to, because nothing is stored; send the item itself`
     }
     const data = parent === undefined ? undefined : dataOf.get(fields.type)
     for (const key of Object.keys(fields)) {
       const value = fields[key]
       if (value === null || value === undefined) continue
       if (key === data || (parent === undefined && own.has(key))) continue
-      const refusal = value === false ? undefined : ruleOf(key)?.(value, fields)
+      const refusal = refuseField(key, value, fields)
       if (refusal !== undefined) return `${pathOf(node, key)}: ${refusal}`
-      if (typeof value === "object") queue.push({ value, key, inArray: false, parent: node })
+      if (typeof value === "object") queue.push({ value, key, parent: node })
     }
   }
   return undefined

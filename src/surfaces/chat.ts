@@ -172,22 +172,17 @@ interface PreparedChat extends Prepared {
 }
 
 const countsOf = ({ messages, tools }: ChatRequest): Counts => {
-  let images = 0
-  let files = 0
-  let mediaBytes = 0
-  for (const { content } of messages) {
-    if (!Array.isArray(content)) continue
-    for (const part of content) {
-      if (part.type === "image_url") {
-        images++
-        mediaBytes += part.image_url.url.length
-      } else if (part.type === "file") {
-        files++
-        mediaBytes += part.file.file_data?.length ?? 0
-      }
+  const media = { images: 0, files: 0, mediaBytes: 0 }
+  for (const message of messages) {
+    if (message.role !== "user" || typeof message.content === "string") continue
+    for (const part of message.content) {
+      if (part.type === "text") continue
+      const isImage = part.type === "image_url"
+      media[isImage ? "images" : "files"]++
+      media.mediaBytes += (isImage ? part.image_url.url : part.file.file_data).length
     }
   }
-  return { tools: tools?.length ?? 0, images, files, mediaBytes }
+  return { tools: tools?.length ?? 0, ...media }
 }
 
 const partFields: ReadonlySet<string> = new Set(["type", "text", "cache_control"])

@@ -28,7 +28,7 @@ const served = async (surface: unknown, prepared: object, input: object) => {
     surface: undefined
   })
   const ready = { route: {}, prepared: { bodies: [{}], ...prepared } } as unknown as Ready<Prepared>
-  const whole = makeWholeReply({ embeddingsConcurrency: 1, requestCeiling: Duration.minutes(1), scanMode: "spec" })
+  const whole = makeWholeReply({ callConcurrency: 1, requestCeiling: Duration.minutes(1), scanMode: "spec" })
   const longest = await longestTurn(() =>
     Effect.runPromise(whole({ surface: surface as typeof messages, provider, record, ...ready } as never))
   )
