@@ -51,24 +51,31 @@ const read = async (path: string): Promise<RegularFile> => {
   }
 }
 
+/** Fails when the time is over, by the system's clock; the read continues. */
+const inTime = <A>(reading: Promise<A>): Promise<A> => {
+  const { promise: over, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(reject, patience, late)
+  return Promise.race([reading, over]).finally(() => clearTimeout(timer))
+}
+
 /** Reads in progress that are late. Until one ends, no other read of the file begins, because it would take another thread. */
 const stuck = new Map<string, Promise<void>>()
 
-/** Waits as long as reading may take; the read itself continues. */
-const inTime = <A>(reading: () => Promise<A>): Effect.Effect<A, UnreadableFile> =>
-  Effect.tryPromise({ try: reading, catch: problemOf }).pipe(
-    Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.fail(late) })
-  )
+const readInTime = async (path: string): Promise<RegularFile> => {
+  await inTime(stuck.get(path) ?? Promise.resolve())
+  const reading = read(path)
+  try {
+    return await inTime(reading)
+  } catch (cause) {
+    const forget = () => void stuck.delete(path)
+    if (cause === late) stuck.set(path, reading.then(forget, forget))
+    throw cause
+  }
+}
 
 /** A file's content, of a regular file only, also behind links: reading a FIFO or a device might never end. */
-export const readRegular = Effect.fnUntraced(function* (path: string) {
-  yield* inTime(async () => stuck.get(path))
-  const reading = read(path)
-  const forget = () => void stuck.delete(path)
-  return yield* inTime(() => reading).pipe(
-    Effect.tapError((problem) => Effect.sync(() => problem === late && stuck.set(path, reading.then(forget, forget))))
-  )
-})
+export const readRegular = (path: string): Effect.Effect<RegularFile, UnreadableFile> =>
+  Effect.tryPromise({ try: () => readInTime(path), catch: problemOf })
 
 /** The same as text. */
 export const readRegularText = (path: string): Effect.Effect<string, UnreadableFile> =>
