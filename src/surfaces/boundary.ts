@@ -1,5 +1,5 @@
 /** What of a body would reach outside the boundary, and is refused before it leaves. */
-import { mimes } from "../vendors/media.ts"
+import { mimes } from "../vendors/chatRequest.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 
 const outside = "not available, because requests do not leave the boundary"

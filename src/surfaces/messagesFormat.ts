@@ -3,8 +3,8 @@
  * fence around the answer is taken off, as on the chat surface (docs/decisions.md#structured-output).
  */
 import type { Adjusted } from "../vendors/adjustments.ts"
+import { jsonInstruction } from "../vendors/chatRequest.ts"
 import { takesFormat } from "../vendors/claude/structured.ts"
-import { jsonInstruction } from "../vendors/schema.ts"
 import { jsonFenceFilter, type TextFilter } from "../vendors/textFilters.ts"
 import { arrayOf, isObject, type JsonObject, numberOf, objectOf, readObject, textOf } from "../wire/json.ts"
 import type { Event } from "../wire/sse.ts"

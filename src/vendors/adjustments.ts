@@ -6,7 +6,7 @@
 import type { Effort } from "../catalog/Catalog.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import { isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
-import { chosen } from "./schema.ts"
+import { chosen } from "./chatRequest.ts"
 
 /** How many changes are named: no request of use has so many, and to name each takes time. */
 const maxReported = 1000

@@ -9,8 +9,8 @@ import type { JsonObject } from "../wire/json.ts"
 import { drops } from "../wire/strip.ts"
 import type { Adjusted } from "./adjustments.ts"
 import { addText, finishOf } from "./answer.ts"
+import { jsonFormat, jsonInstruction, stopsOf } from "./chatRequest.ts"
 import type { Dialect, Pieces, ReplyReader } from "./Dialect.ts"
-import { jsonFormat, jsonInstruction, stopsOf } from "./schema.ts"
 import { jsonFenceFilter, type TextFilter } from "./textFilters.ts"
 
 /** A text filter that comes to an end. */

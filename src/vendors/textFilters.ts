@@ -8,9 +8,6 @@ export interface TextFilter {
   end(): string
 }
 
-/** Shows everything. */
-export const noFilter: TextFilter = { push: (text) => text, end: () => "" }
-
 const fence = /^\s*```[a-z]*[^\S\n]*\n/i
 /** A text that may still become one. */
 const mayOpenFence = /^\s*(?:`{0,2}|```[a-z]*[^\S\n]*)$/i

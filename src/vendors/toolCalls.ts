@@ -15,7 +15,7 @@ import { jsonText, printText } from "../wire/print.ts"
 import type { Slices } from "../wire/slices.ts"
 import type { Adjusted } from "./adjustments.ts"
 import { digestId } from "./answer.ts"
-import { isBlank } from "./schema.ts"
+import { isBlank } from "./chatRequest.ts"
 
 export interface JsonText {
   /** The call or message that it is read ahead for; none where it is passed on as it is. */

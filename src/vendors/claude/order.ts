@@ -7,7 +7,7 @@
 import type { ChatMessage, ToolCall } from "../../contract/ChatMessage.ts"
 import { arrayOf, isObject, type JsonObject, numberOf, objectOf, omitNull, textOf } from "../../wire/json.ts"
 import type { Adjusted } from "../adjustments.ts"
-import { isBlank } from "../schema.ts"
+import { isBlank } from "../chatRequest.ts"
 import { givenId } from "../toolCalls.ts"
 
 type AssistantMessage = Extract<ChatMessage, { readonly role: "assistant" }>

@@ -10,9 +10,9 @@ import { cut, invalidBody, type Refused, refused, type UpstreamFault, unreadable
 import { arrayOf, type Json, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"
 import { readWrittenObject } from "../../wire/parse.ts"
 import { addText, callId, finishOf, finishOfWord, isGuarded } from "../answer.ts"
+import { jsonFormat } from "../chatRequest.ts"
 import type { Dialect, Pieces } from "../Dialect.ts"
-import { jsonFormat } from "../schema.ts"
-import { jsonFenceFilter, noFilter } from "../textFilters.ts"
+import { jsonFenceFilter } from "../textFilters.ts"
 import { inputText, isPrintable } from "../toolCalls.ts"
 import { isThinking, orderWriter, type TextPlace } from "./order.ts"
 
@@ -39,7 +39,7 @@ type Open =
 
 export const reader: Dialect["reader"] = (route, chat) => {
   // JSON that was asked for in words may come in a fence anyway.
-  const filter = jsonFormat(chat) === undefined ? noFilter : jsonFenceFilter()
+  const filter = jsonFormat(chat) === undefined ? undefined : jsonFenceFilter()
   const order = orderWriter(route.model.id)
   /** By the vendor's index. */
   const open = new Map<number, Open>()
@@ -74,10 +74,12 @@ export const reader: Dialect["reader"] = (route, chat) => {
     out.push({ type: "call", index, id, name: textOf(block.name) ?? "", extra })
   }
 
+  const say = (said: string, out: Pieces): void => show(filter?.push(said) ?? said, out)
+
   const begin = (at: number, block: JsonObject, out: Pieces): void => {
     if (block.type === "text") {
       text = order.text(block)
-      show(filter.push(textOf(block.text) ?? ""), out)
+      say(textOf(block.text) ?? "", out)
     } else if (isThinking(block)) {
       const thought = { ...block }
       order.thinking(thought)
@@ -87,7 +89,7 @@ export const reader: Dialect["reader"] = (route, chat) => {
 
   const delta = (at: number, change: JsonObject, out: Pieces): void => {
     if (change.type === "text_delta") {
-      show(filter.push(textOf(change.text) ?? ""), out)
+      say(textOf(change.text) ?? "", out)
       return
     }
     const target = open.get(at)
@@ -164,7 +166,7 @@ export const reader: Dialect["reader"] = (route, chat) => {
     end: (out) => {
       if (!over) return Result.fail(cut)
       return Result.map(finishOfWord(reason, guarded), (finish) => {
-        show(filter.end(), out)
+        show(filter?.end() ?? "", out)
         // A block that the vendor never closed is complete anyway.
         for (const at of open.keys()) stop(at, out)
         const extra = order.extra()

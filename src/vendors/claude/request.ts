@@ -15,9 +15,9 @@ import {
   reportUnsupported,
   translated
 } from "../adjustments.ts"
+import { isBlank, jsonFormat, jsonInstruction, parametersOf, stopsOf, toolsOf } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
 import { wantsOne } from "../emulation.ts"
-import { isBlank, jsonFormat, jsonInstruction, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatMaxTokens, chatThinking, takes } from "../thinking.ts"
 import { type Enforces, makeEnforces, takesFormat } from "./structured.ts"
 import { canThink, losesMark, marked, type Turn, toConversation, withoutThinking } from "./turns.ts"

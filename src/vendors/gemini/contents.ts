@@ -5,8 +5,7 @@ import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import type { Adjusted } from "../adjustments.ts"
-import { type UserPart, userParts } from "../media.ts"
-import { assistantTexts, opening, silence } from "../schema.ts"
+import { assistantTexts, opening, silence, type UserPart, userParts } from "../chatRequest.ts"
 import { callInput, isObjectText, objectIn } from "../toolCalls.ts"
 
 export interface Contents {

@@ -13,9 +13,9 @@ import {
   reportUnsupported,
   translated
 } from "../adjustments.ts"
+import { jsonFormat, jsonInstruction, parametersOf, stopsOf, toolsOf } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
 import { wantsOne } from "../emulation.ts"
-import { jsonFormat, jsonInstruction, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 import { toContents, vendorName } from "./contents.ts"
 import { answerSchema, toolSchema } from "./schema.ts"

@@ -17,7 +17,7 @@ import {
 import { addText, callId, finishOf, finishOfWord, isGuarded, newCallId, servedOf } from "../answer.ts"
 import type { Dialect, Pieces, Served } from "../Dialect.ts"
 import { answerTokens } from "../openaiUsage.ts"
-import { noFilter, reasoningFilter } from "../textFilters.ts"
+import { reasoningFilter } from "../textFilters.ts"
 
 /** Of the `error` of a chunk of chat completions. A status may be given, or only a kind, in words that differ by the cloud. */
 const gptFault = (error: JsonObject): Refused => {
@@ -33,7 +33,7 @@ const statusOf = (kind: string): number => {
 }
 
 export const reader: Dialect["reader"] = (route) => {
-  const filter = route.model.thinking.tagged === true ? reasoningFilter() : noFilter
+  const filter = route.model.thinking.tagged === true ? reasoningFilter() : undefined
   /** Our index of each of the upstream's. */
   const calls = new Map<number, number>()
   let reason: string | undefined
@@ -57,9 +57,11 @@ export const reader: Dialect["reader"] = (route) => {
 
   /** What a whole message says, whose calls are in order, or a delta of one, whose calls have an index (`isDelta`). */
   const say = (message: JsonObject, likely: JsonObject | undefined, isDelta: boolean, out: Pieces): void => {
-    addText(filter.push(textOf(message.content) ?? ""), out, likely)
-    const text = textOf(message.refusal) ?? ""
-    if (text !== "") out.push({ type: "refusal", text, ...(likely === undefined ? {} : { logprobs: likely }) })
+    const text = textOf(message.content) ?? ""
+    addText(filter?.push(text) ?? text, out, likely)
+    const refusal = textOf(message.refusal) ?? ""
+    if (refusal !== "")
+      out.push({ type: "refusal", text: refusal, ...(likely === undefined ? {} : { logprobs: likely }) })
     if (Array.isArray(message.annotations)) out.push({ type: "annotations", annotations: message.annotations })
     let position = 0
     for (const item of arrayOf(message.tool_calls)) {
@@ -101,7 +103,7 @@ export const reader: Dialect["reader"] = (route) => {
     end: (out) => {
       if (!over || reason === undefined) return Result.fail(cut)
       return Result.map(finishOfWord(reason, guarded), (finish) => {
-        addText(filter.end(), out)
+        addText(filter?.end() ?? "", out)
         for (const index of calls.values()) out.push({ type: "call-end", index })
         return { finishReason: finishOf(finish, calls.size), usage: tokens, served, logprobs }
       })

@@ -8,8 +8,8 @@ import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type Json, type JsonObject, omitNull } from "../../wire/json.ts"
 import { choiceFor, reportEffort, reportRemoved, reportUnread } from "../adjustments.ts"
+import { assistantTexts, historyName, parametersOf, stopsOf, toolsOf } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
-import { assistantTexts, historyName, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 
 /**

@@ -18,8 +18,8 @@ import {
   translated
 } from "../adjustments.ts"
 import { digestId } from "../answer.ts"
+import { historyName, parametersOf, stopsOf, toolsOf } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
-import { historyName, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 
 /** Longest `call_id` that the API takes, in characters; chat takes longer ones, which other vendors' IDs are. */
