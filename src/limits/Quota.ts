@@ -9,7 +9,7 @@ import { costOf } from "../catalog/Tokens.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { type Charge, Ledger, makeWatch } from "./Ledger.ts"
 import { type BudgetDemand, limitHeaders, limitRefusal } from "./limitReply.ts"
-import { type Budget, budgetsOf, type LimitOwner } from "./limits.ts"
+import { type Budget, budgetsOf } from "./limits.ts"
 import { makeUsageAccumulator, type Users, usageTotalsOf } from "./usageTotals.ts"
 
 /** Output for which there must be room. */
@@ -27,10 +27,10 @@ export interface Wanted {
   readonly prices?: Prices | undefined
 }
 
-const unpriced = ({ name }: LimitOwner) =>
+const unpriced = (owner: string) =>
   new GatewayError({
     reason: "forbidden",
-    message: `${name} has a limit on its cost, and this model has no price at this level. Ask the operator for a price in the catalog, or use another model.`
+    message: `${owner} has a limit on its cost, and this model has no price at this level. Ask the operator for a price in the catalog, or use another model.`
   })
 
 const lost = new GatewayError({

@@ -12,7 +12,7 @@ const noStream = (full: ReadonlyArray<Limit>) =>
   new GatewayError({
     reason: "rate-limit",
     message: `${full
-      .map(({ limit, owner }) => `${owner.name} may run ${limit} ${plural(limit, "stream")} at a time.`)
+      .map(({ limit, owner }) => `${owner} may run ${limit} ${plural(limit, "stream")} at a time.`)
       .join(" ")} Try again when one has ended.`,
     retryAfter: 1
   })

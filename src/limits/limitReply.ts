@@ -35,17 +35,16 @@ const unknown: Standing = { spent: 0, held: 0 }
 
 /** Of the limit that has the least left. */
 export const limitHeaders = (demands: ReadonlyArray<BudgetDemand>, { shares }: Held) => {
-  let fewest = Number.POSITIVE_INFINITY
-  let headers: Readonly<Record<string, string>> = {}
-  for (const [n, { budget }] of demands.entries()) {
-    const { amount, held, spent } = shares[n] ?? { ...unknown, amount: 0 }
-    const left = budget.limit - spent - held - amount
-    if (budget.unit === "cost" || left >= fewest) continue
-    fewest = left
-    headers = headersOf(budget, left)
-  }
-  return headers
+  const counted = demands.flatMap(({ budget }, n) => {
+    const { amount = 0, held = 0, spent = 0 } = shares[n] ?? {}
+    return budget.unit === "cost" ? [] : [{ budget, left: budget.limit - spent - held - amount }]
+  })
+  const [first] = counted.sort((one, other) => one.left - other.left)
+  return first === undefined ? {} : headersOf(first.budget, first.left)
 }
+
+/** `the team blue's` */
+const possessive = (owner: string): string => `${owner.slice(0, 1).toLowerCase()}${owner.slice(1)}'s`
 
 interface Refusal {
   readonly message: string
@@ -57,7 +56,7 @@ const explainRate = ({ budget, least }: BudgetDemand, left: number): Refusal => 
   const { limit, owner, unit } = budget
   if (least > limit) {
     return {
-      message: `This request needs at least ${least} ${unit}, more than ${owner.possessive} ${limit} ${unit} a minute. Shorten it.`,
+      message: `This request needs at least ${least} ${unit}, more than ${possessive(owner)} ${limit} ${unit} a minute. Shorten it.`,
       seconds: undefined
     }
   }
@@ -67,8 +66,8 @@ const explainRate = ({ budget, least }: BudgetDemand, left: number): Refusal => 
   return {
     message:
       unit === "requests"
-        ? `${owner.name} may send ${limit} requests a minute. ${again}`
-        : `${owner.name} may use ${limit} ${unit} a minute. ${needs} ${again}`,
+        ? `${owner} may send ${limit} requests a minute. ${again}`
+        : `${owner} may use ${limit} ${unit} a minute. ${needs} ${again}`,
     seconds
   }
 }
@@ -84,18 +83,18 @@ const explain = (demand: BudgetDemand, { held, spent }: Standing, left: number, 
   const next = `The next ${period.kind} starts on ${day(period.end)} (UTC).`
   const free = Math.max(0, limit - spent)
   const needs = `This request needs at least ${shown(least)} ${what}`
-  if (spent >= limit) return { message: `${owner.name} has used its ${all}. ${next}`, seconds: period.rest }
+  if (spent >= limit) return { message: `${owner} has used its ${all}. ${next}`, seconds: period.rest }
   if (least > limit) {
-    return { message: `${needs}, more than all of ${owner.possessive} ${all}. Shorten it.`, seconds: undefined }
+    return { message: `${needs}, more than all of ${possessive(owner)} ${all}. Shorten it.`, seconds: undefined }
   }
   if (least > free) {
     return {
-      message: `${needs}, and ${shown(free)} of ${owner.possessive} ${all} are left. Shorten it. ${next}`,
+      message: `${needs}, and ${shown(free)} of ${possessive(owner)} ${all} are left. Shorten it. ${next}`,
       seconds: period.rest
     }
   }
   return {
-    message: `${needs}, and running requests hold ${shown(held)} of the ${shown(free)} that are left of ${owner.possessive} ${all}. Try again when one has ended.`,
+    message: `${needs}, and running requests hold ${shown(held)} of the ${shown(free)} that are left of ${possessive(owner)} ${all}. Try again when one has ended.`,
     seconds: whileRunning
   }
 }

@@ -46,25 +46,15 @@ export const callerOf = (
 }
 
 /** Of what a request uses: those that are known when it is over. */
-const isUse = (name: LimitName): boolean => kindOf(name).unit === "tokens" || kindOf(name).unit === "cost"
-const useNames = limitNames.filter(isUse)
+const useNames = limitNames.filter((name) => kindOf(name).unit === "tokens" || kindOf(name).unit === "cost")
 
 /** Who uses something. IDs of keys have no slash. */
 export const keyUser = (id: string): string => id
 export const teamUser = (name: string): string => `team/${name}`
 
-/** The holder of a limit, as errors name it. */
-export interface LimitOwner {
-  /** `This API key`, `The team blue`. */
-  readonly name: string
-  /** Within a sentence, with an s. */
-  readonly possessive: string
-}
-const theKey: LimitOwner = { name: "This API key", possessive: "this API key's" }
-const theTeam = (name: string): LimitOwner => ({ name: `The team ${name}`, possessive: `the team ${name}'s` })
-
 export interface Limit {
-  readonly owner: LimitOwner
+  /** Who has it, as errors begin with it: `This API key`, `The team blue`. */
+  readonly owner: string
   /** The user's name in the store. */
   readonly user: string
   readonly limit: number
@@ -75,10 +65,10 @@ export const limitsOf = ({ id, team, ...key }: CallerIdentity, what: LimitName):
   const own = key[what]
   const shared = team?.[what]
   return [
-    ...(own === undefined ? [] : [{ owner: theKey, user: keyUser(id), limit: own }]),
+    ...(own === undefined ? [] : [{ owner: "This API key", user: keyUser(id), limit: own }]),
     ...(team === undefined || shared === undefined
       ? []
-      : [{ owner: theTeam(team.name), user: teamUser(team.name), limit: shared }])
+      : [{ owner: `The team ${team.name}`, user: teamUser(team.name), limit: shared }])
   ]
 }
 
@@ -102,18 +92,14 @@ export interface Period {
 
 /** A day in UTC: `2026-11-22`. */
 export const day = (time: number): string => new Date(time).toISOString().slice(0, 10)
-const restOf = (now: number, end: number): number => Math.max(1, Math.ceil((end - now) / 1000))
 
-/** `now` is in milliseconds since the epoch. */
-export const monthAt = (now: number): Period => {
+/** The one that `now` is in, in milliseconds since the epoch. */
+export const periodAt = (kind: Period["kind"], now: number): Period => {
   const date = new Date(now)
-  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth() + 1]
-  const end = Date.UTC(year, month)
-  return { kind: "month", name: `${year}-${String(month).padStart(2, "0")}`, rest: restOf(now, end), end }
-}
-export const dayAt = (now: number): Period => {
-  const end = (Math.floor(now / 86_400_000) + 1) * 86_400_000
-  return { kind: "day", name: day(now), rest: restOf(now, end), end }
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()]
+  const end = kind === "month" ? Date.UTC(year, month + 1) : Date.UTC(year, month, date.getUTCDate() + 1)
+  const name = kind === "month" ? day(now).slice(0, 7) : day(now)
+  return { kind, name, rest: Math.max(1, Math.ceil((end - now) / 1000)), end }
 }
 
 /** Where the use of a period is counted: tokens, or cost in millionths. */
@@ -146,7 +132,7 @@ export const millionths = 1_000_000
 
 const budgetsFor = (caller: CallerIdentity, name: LimitName, now: number): ReadonlyArray<Budget> => {
   const { option, per, unit } = kindOf(name)
-  const period = per === "month" ? monthAt(now) : per === "day" ? dayAt(now) : undefined
+  const period = per === "month" || per === "day" ? periodAt(per, now) : undefined
   return limitsOf(caller, name).map((of) => ({
     ...of,
     limit: unit === "cost" ? of.limit * millionths : of.limit,

@@ -7,7 +7,7 @@
 import { hash } from "node:crypto"
 import type { AuditEvent, AuditName } from "../audit/Audit.ts"
 import { service, version } from "../contract/version.ts"
-import { isObject, type Json, type JsonObject } from "../wire/json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, textOf } from "../wire/json.ts"
 import { isShallow } from "../wire/parse.ts"
 import type { UsageRecord } from "./UsageRecord.ts"
 
@@ -42,27 +42,10 @@ const caller = (uid: string | null | undefined, name: string | undefined, team?:
     ? { name: "unknown", type_id: 0 }
     : { uid, name, type_id: 0, groups: team === undefined ? undefined : [{ name: team }] }
 
-const modelOf = ({ deployment, model }: UsageRecord) =>
-  deployment === null
-    ? undefined
-    : { ai_provider: deployment.cloud, name: deployment.model, uid: model ?? deployment.model }
-
-/** Role 2 is the assistant that answers. */
-const contextOf = ({ deployment, tokens }: UsageRecord) =>
-  tokens === null
-    ? undefined
-    : {
-        ai_role_id: 2,
-        service: { name: deployment?.cloud ?? product.name },
-        prompt_tokens: tokens.input,
-        completion_tokens: tokens.output,
-        total_tokens: tokens.input + tokens.output
-      }
-
 const reads: ReadonlySet<string> = new Set<UsageRecord["surface"]>(["models", "count_tokens"])
 
 const describeRequest = (record: UsageRecord): Described => {
-  const { deployment, key_id, key_name, model, outcome, request_id, source, status, surface, team } = record
+  const { deployment, key_id, key_name, model, outcome, request_id, source, status, surface, team, tokens } = record
   const response = status === null ? undefined : { code: status }
   return {
     class: 6003,
@@ -79,8 +62,21 @@ const describeRequest = (record: UsageRecord): Described => {
       src_endpoint: endpoint(source),
       dst_endpoint: deployment === null ? undefined : { svc_name: `${deployment.cloud}/${deployment.region}` },
       http_response: response,
-      ai_model: modelOf(record),
-      message_context: contextOf(record)
+      ai_model:
+        deployment === null
+          ? undefined
+          : { ai_provider: deployment.cloud, name: deployment.model, uid: model ?? deployment.model },
+      // Role 2 is the assistant that answers.
+      message_context:
+        tokens === null
+          ? undefined
+          : {
+              ai_role_id: 2,
+              service: { name: deployment?.cloud ?? product.name },
+              prompt_tokens: tokens.input,
+              completion_tokens: tokens.output,
+              total_tokens: tokens.input + tokens.output
+            }
     }
   }
 }
@@ -119,15 +115,8 @@ const fieldsOf = (kind: Described["class"], { actor, audit, detail = {}, reason 
       return { ...by, user: { uid: key_id, name } }
     case 3002: {
       const tls = audit === "tls.refused" ? { auth_protocol_id: 99, auth_protocol: "TLS" } : {}
-      const user = caller(actor.key_id, undefined)
-      return {
-        ...tls,
-        user,
-        service: gateway,
-        is_remote: true,
-        src_endpoint: endpoint(actor.source),
-        status_code: reason
-      }
+      const from = { user: caller(actor.key_id, undefined), src_endpoint: endpoint(actor.source) }
+      return { ...tls, ...from, service: gateway, is_remote: true, status_code: reason }
     }
     case 3004:
       return { ...by, entity: { name: path, type: file, type_id: 99, version: sha256 } }
@@ -141,13 +130,12 @@ const fieldsOf = (kind: Described["class"], { actor, audit, detail = {}, reason 
 const describeEvent = (event: AuditEvent): Described => {
   const { audit, detail, outcome, reason } = event
   const [kind, ...usual] = activities[audit]
-  const id = detail?.request_id
   return {
     class: kind,
     activity: switches[String(detail?.changes)] ?? usual,
     ok: outcome === "success",
     message: reason === undefined ? audit : `${audit}: ${reason}`,
-    correlation: typeof id === "string" ? id : undefined,
+    correlation: textOf(detail?.request_id),
     fields: { status_detail: reason, ...fieldsOf(kind, event) }
   }
 }
@@ -157,17 +145,15 @@ const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`
   if (!isObject(value)) return JSON.stringify(value)
   const names = Object.keys(value).filter((name) => value[name] !== undefined)
-  return `{${names
-    .sort()
-    .map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`)
-    .join(",")}}`
+  const fields = names.sort().map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`)
+  return `{${fields.join(",")}}`
 }
 
 /** Algorithm 3 is SHA-256, encoding 1 hexadecimal, serialization 2 JCS. */
 const fingerprint = (value: string) => ({ algorithm_id: 3, encoding_id: 1, serialization_id: 2, value })
 
 /** A record's place in its chain (usageChain); `prev` is undefined where nothing stood before. */
-export interface Place {
+interface Place {
   readonly instance: string
   readonly seq: number
   readonly prev: string | undefined
@@ -176,15 +162,8 @@ export interface Place {
 
 /** The event of a record, and its digest, by which the next one is linked to it. */
 export const ocsfEvent = (record: UsageRecord | AuditEvent, { after, instance, prev, seq }: Place) => {
-  const {
-    activity,
-    class: kind,
-    correlation,
-    fields,
-    message,
-    ok,
-    profile
-  } = "audit" in record ? describeEvent(record) : describeRequest(record)
+  const described = "audit" in record ? describeEvent(record) : describeRequest(record)
+  const { activity, class: kind, correlation, fields, message, ok, profile } = described
   const { time, ...unmapped } = record
   const uid = `${instance}:${seq}`
   const attestation = {
@@ -222,7 +201,7 @@ export const ocsfEvent = (record: UsageRecord | AuditEvent, { after, instance, p
 /** What an event says of its place, the digest that it names and the one that it has; undefined for anything else. */
 export const ocsfPlace = (event: JsonObject) => {
   const { attestation_list, metadata } = event
-  const attestation: unknown = Array.isArray(attestation_list) ? attestation_list[0] : undefined
+  const [attestation] = arrayOf(attestation_list)
   if (!isObject(attestation) || !isObject(metadata) || !isShallow(event)) return undefined
   const { fingerprint, signatures, ...rest } = attestation
   const before = isObject(rest.prev_event) ? rest.prev_event : undefined

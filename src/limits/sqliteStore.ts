@@ -181,13 +181,11 @@ const make = (database: DatabaseSync) => {
   })
 }
 
+const inWords = (words: (message: string) => string) =>
+  Effect.mapError(({ message }: LedgerError) => new LedgerError({ message: words(message) }))
+
 const explain = (path: string) =>
-  Effect.mapError(
-    ({ message }: LedgerError) =>
-      new LedgerError({
-        message: `cannot open ${path}: ${message}. Without the file the month's counts start from zero.`
-      })
-  )
+  inWords((why) => `cannot open ${path}: ${why}. Without the file the month's counts start from zero.`)
 
 const openFile = (path: string, readOnly: boolean) =>
   Effect.acquireRelease(
@@ -242,11 +240,9 @@ export const readSpent = (directory: string, names: ReadonlyArray<string>) =>
 export const layerFile = (directory: string) =>
   Layer.effectContext(
     attempt(() => makeFolder(directory)).pipe(
-      Effect.mapError(
-        ({ message }) =>
-          new LedgerError({
-            message: `cannot make the directory ${directory}: ${message}. Set GATEWAY_STATE_DIR to one that can be written, or GATEWAY_REDIS_URL to a Redis`
-          })
+      inWords(
+        (why) =>
+          `cannot make the directory ${directory}: ${why}. Set GATEWAY_STATE_DIR to one that can be written, or GATEWAY_REDIS_URL to a Redis`
       ),
       Effect.andThen(openStore(quotaFile(directory)))
     )

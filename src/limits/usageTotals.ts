@@ -6,17 +6,7 @@
 import { Duration, Effect, Queue } from "effect"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { type Account, type Charge, type Ledger, type makeWatch, storeIsBack } from "./Ledger.ts"
-import {
-  accountOf,
-  budgetsOf,
-  dayAt,
-  keyUser,
-  lastUseAccount,
-  monthAt,
-  type Period,
-  teamUser,
-  type Unit
-} from "./limits.ts"
+import { accountOf, budgetsOf, keyUser, lastUseAccount, periodAt, teamUser, type Unit } from "./limits.ts"
 
 /** What was charged in this month and today (UTC), running requests excluded. Costs are in millionths of the catalog's currency. */
 export interface Use {
@@ -36,17 +26,10 @@ export interface Users {
 
 /** What each user has used, in their order, in one look at the store. `now` is in milliseconds since the epoch. */
 export const usageTotalsOf = ({ spent }: Pick<Ledger["Service"], "spent">, { keys, teams }: Users, now: number) => {
-  const month = monthAt(now)
-  const today = dayAt(now)
-  const of: ReadonlyArray<readonly [Period, Unit]> = [
-    [month, "tokens"],
-    [month, "cost"],
-    [today, "tokens"],
-    [today, "cost"]
-  ]
+  const periods = [periodAt("month", now), periodAt("day", now)]
   const users = [...keys.map(({ id }) => keyUser(id)), ...teams.map(({ name }) => teamUser(name))]
   const accounts = users.flatMap((user) => [
-    ...of.map(([period, unit]) => accountOf(user, period, unit).name),
+    ...periods.flatMap((period) => [accountOf(user, period, "tokens").name, accountOf(user, period, "cost").name]),
     lastUseAccount(user).name
   ])
   return Effect.map(spent(accounts), (amounts) => {
@@ -64,7 +47,7 @@ const uncounted = (caller: CallerIdentity, now: number, unit: Unit): ReadonlyArr
   const { id, team } = caller
   const settled = new Set(budgetsOf(caller, now).map(({ account }) => account.name))
   const users = [keyUser(id), ...(team === undefined ? [] : [teamUser(team.name)])]
-  return users.map((user) => accountOf(user, monthAt(now), unit)).filter(({ name }) => !settled.has(name))
+  return users.map((user) => accountOf(user, periodAt("month", now), unit)).filter(({ name }) => !settled.has(name))
 }
 
 /** Adds a request of this caller, and what it used. `startedAt` is in milliseconds since the epoch, `cost` in millionths. */

@@ -1,7 +1,7 @@
 /** Sums usage records, by what is asked for and as counts of limits, in memory that does not grow with their number. */
 import { Array as Arr, Order } from "effect"
 import type { Charge } from "../../limits/Ledger.ts"
-import { accountOf, dayAt, keyUser, lastUseAccount, monthAt, teamUser } from "../../limits/limits.ts"
+import { accountOf, keyUser, lastUseAccount, periodAt, teamUser } from "../../limits/limits.ts"
 import { makeHistogram } from "../../wire/histogram.ts"
 import type { Place } from "./readFiles.ts"
 import { makeRecordReader, type UsedRecord } from "./usedRecord.ts"
@@ -200,7 +200,7 @@ export const makeRestoring = (now: number) => {
       const key = keyUser(key_id)
       put({ account: lastUseAccount(key), amount: Date.parse(time) }, Math.max)
       const used = wholeCount(tokens?.input) + wholeCount(tokens?.output)
-      for (const period of [monthAt(now), dayAt(now)].filter(({ name }) => time.startsWith(name))) {
+      for (const period of [periodAt("month", now), periodAt("day", now)].filter(({ name }) => time.startsWith(name))) {
         for (const user of [key, ...(typeof team === "string" ? [teamUser(team)] : [])]) {
           put({ account: accountOf(user, period, "tokens"), amount: used }, plus)
           put({ account: accountOf(user, period, "cost"), amount: wholeCount(cost) }, plus)
