@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Hash } from "@smithy/core/serde"
 import { SignatureV4 } from "@smithy/signature-v4"
-import { chunk, frame } from "../../src/sandbox/cloud/bedrock.ts"
-import { checkSignature } from "../../src/sandbox/cloud/sigv4.ts"
+import { checkSignature, chunk, frame } from "../../src/sandbox/cloud/bedrock.ts"
 
 const vector = {
   accessKeyId: "AKIDEXAMPLE",
