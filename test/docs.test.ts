@@ -55,6 +55,16 @@ describe("files", () => {
     )
   })
 
+  it("that the sandbox's own README names are there", () => {
+    const folder = join(root, "src/sandbox")
+    const paths = named(readFileSync(join(folder, "README.md"), "utf8"), /`([\w/]+\.ts)`/g)
+    assert.isAbove(paths.length, 10)
+    assert.deepEqual(
+      paths.filter((path) => !existsSync(join(folder, path))),
+      []
+    )
+  })
+
   it("that comments name are there", () => {
     const own = sources.filter((file) => file.startsWith("src/"))
     const paths = own.flatMap((file) => named(readFileSync(join(root, file), "utf8"), /`([\w/]+\.ts)`/g))
