@@ -30,12 +30,6 @@ export interface Found {
   readonly omitted: number
 }
 
-/** Takes destinations in order of appearance, repeated or not, in bounded memory. Mutable, for one call. */
-export interface Collector {
-  readonly add: (destination: string) => void
-  readonly found: () => Found
-}
-
 const cut = (destination: string): string => {
   if (destination.length <= maxDestinationLength) return destination
   const splitsPair =
@@ -44,21 +38,23 @@ const cut = (destination: string): string => {
   return destination.slice(0, maxDestinationLength - (splitsPair ? 1 : 0))
 }
 
-export const makeCollector = (): Collector => {
+/** Takes destinations in order of appearance, repeated or not, in bounded memory. Mutable, for one call. */
+export const makeCollector = () => {
   const kept = new Set<string>()
   const beyond = new Set<string>()
   let uncounted = 0
   return {
-    add: (whole) => {
+    add: (whole: string): void => {
       const destination = cut(whole)
       if (kept.has(destination) || beyond.has(destination)) return
       if (kept.size < maxDestinations) kept.add(destination)
       else if (beyond.size < maxCounted) beyond.add(destination)
       else uncounted++
     },
-    found: () => ({ destinations: [...kept], omitted: beyond.size + uncounted })
+    found: (): Found => ({ destinations: [...kept], omitted: beyond.size + uncounted })
   }
 }
+export type Collector = ReturnType<typeof makeCollector>
 
 /** How many times escapes are undone: JSON inside a JSON string inside a JSON string, and so on. */
 const maxEscapeLevels = 8

@@ -6,7 +6,6 @@
 import type { Effort } from "../catalog/Catalog.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import { isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
-import { chosen } from "./chatRequest.ts"
 
 /** How many changes are named: no request of use has so many, and to name each takes time. */
 const maxReported = 1000
@@ -115,12 +114,27 @@ export const reportEffort = (chat: ChatRequest, effort: Effort, adjusted: Adjust
   if (typeof asked === "string" && asked !== effort) adjusted.changed("reasoning_effort", asked, effort)
 }
 
+/** What a choice of tools comes to: a word, or the name of the one tool; undefined where nothing was said. */
+const chosen = ({
+  tool_choice: choice
+}: ChatRequest): "auto" | "none" | "required" | { readonly name: string } | undefined => {
+  if (choice === undefined || choice === null || typeof choice === "string") return choice ?? undefined
+  return choice.type === "function" ? { name: choice.function.name } : choice.type
+}
+
 /** The choice of tools that is sent: a forced one becomes `auto`, and is named, where it is not `forcible`. */
 export const choiceFor = (chat: ChatRequest, forcible: boolean, adjusted: Adjusted): ReturnType<typeof chosen> => {
   const choice = chosen(chat)
   if (forcible || (choice !== "required" && typeof choice !== "object")) return choice
   adjusted.changed("tool_choice", choice === "required" ? choice : choice.name, "auto")
   return "auto"
+}
+
+/** `parallel_tool_calls` for OpenAI's APIs: not available with the least effort (docs/upstreams.md#reasoning-models). */
+export const parallelFor = (chat: ChatRequest, effort: Effort, adjusted: Adjusted): boolean | undefined => {
+  if (effort !== "minimal") return chat.parallel_tool_calls ?? undefined
+  if (chat.parallel_tool_calls === true) adjusted.changed("parallel_tool_calls", "true", "false")
+  return false
 }
 
 /** Whether it is a mark of the prompt cache that Claude knows. */

@@ -8,6 +8,7 @@ import type { ChatRequest } from "../contract/Chat.ts"
 import type { ChatMessage, ContentPart, Tool } from "../contract/ChatMessage.ts"
 import { isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { jsonText } from "../wire/print.ts"
+import type { Adjusted } from "./adjustments.ts"
 
 /** A tool's parameters as a schema of type object, also where the caller gave none (docs/decisions.md#small-inputs). */
 export const parametersOf = (tool: Tool): JsonObject => {
@@ -18,21 +19,8 @@ export const parametersOf = (tool: Tool): JsonObject => {
 /** The tools of a request; an empty list is none. */
 export const toolsOf = (chat: ChatRequest): ReadonlyArray<Tool> => chat.tools ?? []
 
-/** What a choice of tools comes to: a word, or the name of the one tool; undefined where nothing was said. */
-export const chosen = ({
-  tool_choice: choice
-}: ChatRequest): "auto" | "none" | "required" | { readonly name: string } | undefined => {
-  if (choice === undefined || choice === null || typeof choice === "string") return choice ?? undefined
-  return choice.type === "function" ? { name: choice.function.name } : choice.type
-}
-
 /** In a history there may be names that a model made up; OpenAI's APIs take those that a tool may have. */
 export const historyName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "unnamed"
-
-/** `response_format`: any JSON object, or JSON of a schema; undefined for text. */
-interface JsonFormat {
-  readonly schema: JsonObject | undefined
-}
 
 /** What a format says of its schema is said in the schema, which is all that other vendors take. */
 const described = (schema: JsonObject, description: Json | undefined): JsonObject => {
@@ -40,7 +28,8 @@ const described = (schema: JsonObject, description: Json | undefined): JsonObjec
   return texts.length === 0 ? schema : { ...schema, description: [...new Set(texts)].join("\n") }
 }
 
-export const jsonFormat = (chat: ChatRequest): JsonFormat | undefined => {
+/** `response_format`: any JSON object, or JSON of a schema; undefined for text. */
+export const jsonFormat = (chat: ChatRequest): { readonly schema: JsonObject | undefined } | undefined => {
   const format = objectOf(chat.response_format)
   if (format.type === "json_object") return { schema: undefined }
   if (format.type !== "json_schema") return undefined
@@ -65,11 +54,35 @@ export const assistantTexts = ({
 /** Whether a text is nothing but whitespace. */
 export const isBlank = (text: string): boolean => !/\S/.test(text)
 
-/** Said by the user where a caller's history begins with the assistant, as a greeting does: both vendors want the user first. */
-export const opening = "(The assistant speaks first.)"
-
 /** Said by the user where a message of his has no words: without it both vendors would have the assistant's turn go on. */
 export const silence = "(The user says nothing.)"
+
+interface SystemAndTurns<Turn> {
+  readonly system: ReadonlyArray<JsonObject>
+  readonly turns: ReadonlyArray<Turn>
+}
+
+/**
+ * The conversation as Claude and Gemini want it: the user begins, and instructions alone are the user's, because there must be a turn.
+ * `userSays` makes a turn of blocks, and `block` a block of a text. Fails with `invalid` (400) where nothing is said.
+ */
+export const begunByUser = <Turn extends { readonly role: string }>(
+  { system, turns }: SystemAndTurns<Turn>,
+  userSays: (blocks: ReadonlyArray<JsonObject>) => Turn,
+  block: (text: string) => JsonObject,
+  adjusted: Adjusted
+): Result.Result<SystemAndTurns<Turn>, GatewayError> => {
+  const [first] = turns
+  if (first === undefined) {
+    return system.length === 0
+      ? Result.fail(invalid("messages: at least one message must have content"))
+      : Result.succeed({ system: [], turns: [userSays(system)] })
+  }
+  if (first.role === "user") return Result.succeed({ system, turns })
+  // As where a caller's history begins with a greeting.
+  adjusted.add("messages:assistant-first")
+  return Result.succeed({ system, turns: [userSays([block("(The assistant speaks first.)")]), ...turns] })
+}
 
 /** The instruction that stands for a format; `schema` is undefined for any object. */
 export const jsonInstruction = (schema: JsonObject | undefined): string => {

@@ -13,12 +13,6 @@ import { jsonFormat, jsonInstruction, stopsOf } from "./chatRequest.ts"
 import type { Dialect, Pieces, ReplyReader } from "./Dialect.ts"
 import { jsonFenceFilter, type TextFilter } from "./textFilters.ts"
 
-/** A text filter that comes to an end. */
-interface StopFilter extends TextFilter {
-  /** Whether a sequence has come; nothing is shown after it. */
-  readonly stopped: () => boolean
-}
-
 /** For each place in a sequence, how much of its beginning is also the end of what stands before (Knuth, Morris, Pratt). */
 const bordersOf = (sequence: string): Int32Array => {
   const borders = new Int32Array(sequence.length)
@@ -45,9 +39,10 @@ const stopIn = (text: string, sequences: ReadonlyArray<string>): number => {
 
 /**
  * The sequence that is complete first ends the text; of two, the longer one. So where the text is cut changes nothing. At most the
- * beginning of a sequence is held back. Time is linear in the text and in the sequences, none of which is empty.
+ * beginning of a sequence is held back. Time is linear in the text and in the sequences, none of which is empty. `stopped`: a sequence
+ * has come, and nothing is shown after it.
  */
-export const stopFilter = (sequences: ReadonlyArray<string>): StopFilter => {
+export const stopFilter = (sequences: ReadonlyArray<string>): TextFilter & { readonly stopped: () => boolean } => {
   const watches = sequences.map((sequence) => ({ sequence, borders: bordersOf(sequence), matched: 0 }))
   const longest = sequences.reduce((most, { length }) => Math.max(most, length), 0)
   let held = ""

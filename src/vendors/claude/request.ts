@@ -35,18 +35,19 @@ const phone = /(?<![\w-])\+?\d[\d.-]{5,}\d(?![\w-])/
  * (docs/upstreams.md#request-metadata). Such a one becomes its digest, which is the same in every request, so that the vendor can still
  * tell users apart.
  */
-const opaqueUser = (id: string): string =>
-  id.length <= maxLength && plain.test(id) && !phone.test(id) ? id : createHash("sha256").update(id).digest("hex")
+const opaqueUser = (id: string, field: string, adjusted: Adjusted): string => {
+  if (id.length <= maxLength && plain.test(id) && !phone.test(id)) return id
+  // Never the identifier, which may name a person.
+  adjusted.changed(field, "plain", "sha256")
+  return createHash("sha256").update(id).digest("hex")
+}
 
 /** The same in a body of the messages surface, which is shared where nothing is replaced. */
 export const withOpaqueUser = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   const metadata = objectOf(body.metadata)
   const id = textOf(metadata.user_id)
-  const user_id = id === undefined ? id : opaqueUser(id)
-  if (user_id === undefined || user_id === id) return body
-  // Never the identifier, which may name a person.
-  adjusted.changed("metadata.user_id", "plain", "sha256")
-  return { ...body, metadata: { ...metadata, user_id } }
+  const user_id = id === undefined ? id : opaqueUser(id, "metadata.user_id", adjusted)
+  return user_id === undefined || user_id === id ? body : { ...body, metadata: { ...metadata, user_id } }
 }
 
 /** What this dialect says of a request; the rest is named. */
@@ -56,11 +57,10 @@ const saidFields: ReadonlySet<string> = new Set([...translated, "user"])
 const lost = new Set(["messages.name", "image_url.detail"] as const)
 
 export const request: Dialect["request"] = (chat, route, adjusted) => {
-  return Result.map(toConversation(chat, route.model.id, adjusted), ({ system, turns, opened }) => {
+  return Result.map(toConversation(chat, route.model.id, adjusted), ({ system, turns }) => {
     const { model } = route
     reportUnsupported(chat, saidFields, adjusted)
     reportUnread(chat, { lost }, adjusted)
-    if (opened) adjusted.add("messages:assistant-first")
     if (losesMark(chat)) adjusted.removed("cache_control")
     const { effort, wanted, budget, maxTokens } = chatThinking(chat, model, canThink(turns))
     // The default one is named too where it cannot be had.
@@ -73,8 +73,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
     const rules = { forcible, strip: route.strip, adjusted, enforces: makeEnforces() }
     const format = formatFor(chat, rules)
     const texts = format.instruction === undefined ? system : [...system, { type: "text", text: format.instruction }]
-    const user = typeof chat.user === "string" ? opaqueUser(chat.user) : undefined
-    if (user !== chat.user && user !== undefined) adjusted.changed("user", "plain", "sha256")
+    const user = typeof chat.user === "string" ? opaqueUser(chat.user, "user", adjusted) : undefined
     const { temperature, top_p } = sampling(chat, takes(model.sampling, thinks), adjusted)
     const stops = stopsOf(chat).filter((sequence) => !isBlank(sequence))
     const { tools, tool_choice } = toolsFor(chat, turns, rules)

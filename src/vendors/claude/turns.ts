@@ -1,17 +1,9 @@
-/**
- * A chat's messages as Claude's turns (docs/upstreams.md#anthropic-messages, docs/api.md#chat-messages), with marks of the prompt
- * cache (docs/decisions.md#prompt-caching). A chat request has the vendor's own `cache_control`, where other gateways take it: on a
- * part, on a message as a whole, on a tool or its function, on a call.
- */
-
-import { Result } from "effect"
-import { type GatewayError, invalid } from "../../catalog/GatewayError.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ContentPart, ToolCall } from "../../contract/ChatMessage.ts"
 import { arrayOf, compact, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import { type Adjusted, isMark } from "../adjustments.ts"
 import { digestId } from "../answer.ts"
-import { assistantTexts, historyName, isBlank, opening, silence, type UserPart, userParts } from "../chatRequest.ts"
+import { assistantTexts, begunByUser, historyName, isBlank, silence, type UserPart, userParts } from "../chatRequest.ts"
 import { callInput } from "../toolCalls.ts"
 import { isThinking, orderedBlocks } from "./order.ts"
 
@@ -57,21 +49,11 @@ export interface Turn extends JsonObject {
   readonly content: ReadonlyArray<JsonObject>
 }
 
-export interface Conversation {
-  /** All system texts, in order, as blocks. */
-  readonly system: ReadonlyArray<JsonObject>
-  /** Alternating; tool results come first in theirs. */
-  readonly turns: ReadonlyArray<Turn>
-  /** Whether a turn of the user's was added before the first, because that was the assistant's. */
-  readonly opened: boolean
-}
-
-/** Fails with `invalid` (400) where nothing is said. Calls are paired with their results (`pairCalls`). */
-export const toConversation = (
-  chat: ChatRequest,
-  model: string,
-  adjusted: Adjusted
-): Result.Result<Conversation, GatewayError> => {
+/**
+ * All system texts, in order, as blocks, and the turns: alternating, with tool results first in theirs. Calls are paired with their
+ * results (`pairCalls`).
+ */
+export const toConversation = (chat: ChatRequest, model: string, adjusted: Adjusted) => {
   const system: Array<JsonObject> = []
   const turns: Array<{ readonly role: Turn["role"]; readonly content: Array<JsonObject> }> = []
   const add = (role: Turn["role"], blocks: ReadonlyArray<JsonObject>) => {
@@ -105,19 +87,11 @@ export const toConversation = (
       }
     }
   }
-  if (turns.length > 0) {
-    const closed = turns.map(({ role, content }) => ({
-      role,
-      content: role === "user" ? resultsFirst(content) : content
-    }))
-    const opened = closed[0]?.role === "assistant"
-    const begun = opened ? [{ role: "user" as const, content: [textBlock(opening)] }, ...closed] : closed
-    return Result.succeed({ system, turns: trimPrefill(begun), opened })
-  }
-  return system.length === 0
-    ? Result.fail(invalid("messages: at least one message must have content"))
-    : // A conversation of instructions only is sent as the user's, because there must be a turn.
-      Result.succeed({ system: [], turns: [{ role: "user", content: system }], opened: false })
+  const closed = turns.map(
+    ({ role, content }): Turn => ({ role, content: role === "user" ? resultsFirst(content) : content })
+  )
+  const userSays = (content: ReadonlyArray<JsonObject>): Turn => ({ role: "user", content })
+  return begunByUser({ system, turns: trimPrefill(closed) }, userSays, textBlock, adjusted)
 }
 
 /** Results of tools come first in their turn. */

@@ -1,19 +1,9 @@
-/** A chat's messages as Gemini's contents (docs/upstreams.md#gemini, docs/api.md#chat-messages). */
-import { Result } from "effect"
-import { type GatewayError, invalid } from "../../catalog/GatewayError.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import type { Adjusted } from "../adjustments.ts"
-import { assistantTexts, opening, silence, type UserPart, userParts } from "../chatRequest.ts"
+import { assistantTexts, begunByUser, silence, type UserPart, userParts } from "../chatRequest.ts"
 import { callInput, isObjectText, objectIn } from "../toolCalls.ts"
-
-export interface Contents {
-  readonly system: ReadonlyArray<JsonObject>
-  readonly contents: ReadonlyArray<JsonObject>
-  /** Whether a content of the user's was added before the first, because that was the model's. */
-  readonly opened: boolean
-}
 
 /** Documented value for a call whose signature is lost (docs/upstreams.md#thought-signatures). */
 const skipSignature = "skip_thought_signature_validator"
@@ -30,8 +20,8 @@ interface Results extends Content {
   answered: boolean
 }
 
-/** Fails with `invalid` (400) where nothing is said. Calls are paired with their results (`pairCalls`). */
-export const toContents = (chat: ChatRequest, adjusted: Adjusted): Result.Result<Contents, GatewayError> => {
+/** Calls are paired with their results (`pairCalls`). */
+export const toContents = (chat: ChatRequest, adjusted: Adjusted) => {
   const system: Array<JsonObject> = []
   const entries: Array<Content> = []
   let results: Results | undefined
@@ -90,15 +80,8 @@ export const toContents = (chat: ChatRequest, adjusted: Adjusted): Result.Result
   const contents = entries
     .map(({ role, parts }) => ({ role, parts: parts.filter((part) => part !== undefined) }))
     .filter(({ parts }) => parts.length > 0)
-  if (contents.length > 0) {
-    const opened = contents[0]?.role === "model"
-    const begun = opened ? [{ role: "user", parts: [{ text: opening }] }, ...contents] : contents
-    return Result.succeed({ system, contents: begun, opened })
-  }
-  return system.length === 0
-    ? Result.fail(invalid("messages: at least one message must have content"))
-    : // A conversation of instructions only is sent as the user's, because there must be a turn.
-      Result.succeed({ system: [], contents: [{ role: "user", parts: system }], opened: false })
+  const userSays = (parts: ReadonlyArray<JsonObject>) => ({ role: "user" as const, parts: [...parts] })
+  return begunByUser({ system, turns: contents }, userSays, (text) => ({ text }), adjusted)
 }
 
 /**

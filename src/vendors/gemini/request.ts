@@ -36,9 +36,8 @@ const wantsLogprobs = (chat: ChatRequest, { deployment }: Route): boolean =>
 const lost = new Set(["cache_control", "messages.name", "image_url.detail", "file.filename"] as const)
 
 export const request: Dialect["request"] = (chat, route, adjusted) => {
-  return Result.map(toContents(chat, adjusted), ({ system, contents, opened }) => {
+  return Result.map(toContents(chat, adjusted), ({ system, turns }) => {
     reportUnsupported(chat, wantsLogprobs(chat, route) ? logprobsFields : saidFields, adjusted)
-    if (opened) adjusted.add("messages:assistant-first")
     reportUnread(chat, { lost }, adjusted)
     // A forced choice is not translated (docs/api.md#reasoning, rule 7).
     const mode = choiceFor(chat, false, adjusted) === "none" ? "NONE" : "AUTO"
@@ -51,7 +50,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
     if (instructed !== undefined) adjusted.changed("response_format", "json_schema", "instruction")
     const instructions = instructed === undefined ? system : [...system, { text: instructed }]
     return compact({
-      contents,
+      contents: turns,
       systemInstruction: instructions.length === 0 ? undefined : { parts: instructions },
       tools: tools.length === 0 ? undefined : [{ functionDeclarations: tools }],
       toolConfig: tools.length === 0 ? undefined : { functionCallingConfig: { mode } },

@@ -7,7 +7,7 @@ import type { Route } from "../../catalog/Route.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type Json, type JsonObject, omitNull } from "../../wire/json.ts"
-import { choiceFor, reportEffort, reportRemoved, reportUnread } from "../adjustments.ts"
+import { choiceFor, parallelFor, reportEffort, reportRemoved, reportUnread } from "../adjustments.ts"
 import { assistantTexts, historyName, parametersOf, stopsOf, toolsOf } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
@@ -32,10 +32,6 @@ const ownFields: ReadonlySet<string> = new Set([
 
 /** Those that would show tagged reasoning, or text that is cut off here, token by token. */
 const tokenFields = ["logprobs", "top_logprobs"]
-const toolFields = ["tools", "tool_choice", "parallel_tool_calls"]
-
-const none: ReadonlyArray<string> = []
-const stored = ["store"]
 
 /** Most stop sequences that the vendor takes (docs/upstreams.md#openai-formats). */
 const maxStops = 4
@@ -55,20 +51,12 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
   const taken = takes(model.sampling, thinks)
   // Where the text is cut here, they would tell what came after it.
   const untold = model.thinking.tagged === true || watchedStops(chat, route).length > 0
-  const refused = taken ? (untold ? tokenFields : none) : samplingFields
-  reportRemoved(chat, refused, adjusted)
-  reportRemoved(chat, stored, adjusted)
+  const refused = taken ? (untold ? tokenFields : []) : samplingFields
+  reportRemoved(chat, [...refused, "store"], adjusted)
   reportEffort(chat, effort, adjusted)
   reportUnread(chat, { lost, whole: ["response_format"] }, adjusted)
   const choice = choiceFor(chat, !noTools && takes(model.forcedToolChoice, thinks), adjusted)
-  // Not available with this effort (docs/upstreams.md#reasoning-models).
-  const alone = effort === "minimal" && !noTools
-  if (alone && chat.parallel_tool_calls === true) adjusted.changed("parallel_tool_calls", "true", "false")
-  const keeps = (name: string): boolean =>
-    !ownFields.has(name) &&
-    !refused.includes(name) &&
-    (taken || name !== "stop") &&
-    !(noTools && toolFields.includes(name))
+  const keeps = (name: string): boolean => !ownFields.has(name) && !refused.includes(name) && (taken || name !== "stop")
   return Result.succeed(
     compact({
       // SDKs send null for what is absent, and the upstreams' schemas refuse it.
@@ -79,7 +67,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
       tools: noTools ? undefined : toolsOf(chat).map(tool),
       max_completion_tokens: chatMaxTokens(chat),
       reasoning_effort: model.thinking.api === "effort" ? effort : undefined,
-      ...(alone ? { parallel_tool_calls: false } : {}),
+      parallel_tool_calls: noTools ? undefined : parallelFor(chat, effort, adjusted),
       // Nothing but the name: a definition beside it is one that the screen has not read.
       tool_choice: noTools ? undefined : typeof choice === "object" ? { type: "function", function: choice } : choice,
       // Usage is always asked for, because records need it.

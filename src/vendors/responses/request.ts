@@ -11,6 +11,7 @@ import { compact, type JsonObject, objectOf, omitNull, textOf } from "../../wire
 import {
   type Adjusted,
   choiceFor,
+  parallelFor,
   reportEffort,
   reportRemoved,
   reportUnread,
@@ -148,13 +149,10 @@ const tools = (chat: ChatRequest, model: Model, effort: Effort, adjusted: Adjust
   const given = toolsOf(chat)
   const choice = choiceFor(chat, given.length > 0 && takes(model.forcedToolChoice, effort !== "none"), adjusted)
   if (given.length === 0) return {}
-  // Not available with this effort (docs/upstreams.md#reasoning-models).
-  const alone = effort === "minimal"
-  if (alone && chat.parallel_tool_calls === true) adjusted.changed("parallel_tool_calls", "true", "false")
   return compact({
     tools: given.map(tool),
     tool_choice: typeof choice === "object" ? { type: "function", name: choice.name } : choice,
-    parallel_tool_calls: alone ? false : (chat.parallel_tool_calls ?? undefined)
+    parallel_tool_calls: parallelFor(chat, effort, adjusted)
   })
 }
 
