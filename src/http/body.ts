@@ -14,7 +14,7 @@ import { type JsonText, keepRead } from "../vendors/toolCalls.ts"
 import { isObject, type JsonObject } from "../wire/json.ts"
 import { type Budget, maxNesting, newBudget, parse } from "../wire/parse.ts"
 import { maxDepth, maxFields, type Refusal } from "../wire/parseInSlices.ts"
-import { inOneTurn } from "../wire/turns.ts"
+import { inOneTurn } from "../wire/slices.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
 interface BodyLimits {
@@ -140,7 +140,7 @@ const describe = (error: Schema.SchemaError): string => {
 }
 
 /**
- * Decodes a parsed body by the schema, whose type it has as JSON. Inside of a slice it pauses where its turn is over (`turns.ts`).
+ * Decodes a parsed body by the schema, whose type it has as JSON. Inside of a slice it pauses where its turn is over (`slices.ts`).
  */
 export const makeJudge = <A>(schema: Schema.ConstraintDecoder<unknown>) => {
   const decode = Schema.decodeUnknownEffect(schema)

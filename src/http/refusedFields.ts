@@ -16,8 +16,8 @@ import { type Route, stripPaths } from "../catalog/Route.ts"
 import type { Prepared, Ready } from "../surfaces/Surface.ts"
 import { claudeRefusals, geminiRefusals, openaiRefusals, type Paths, type Refusals } from "../vendors/refusals.ts"
 import { isObject, type Json, type JsonObject, objectOf } from "../wire/json.ts"
+import { inOneTurn } from "../wire/slices.ts"
 import { compileStrip, kindOf, strip } from "../wire/strip.ts"
-import { inOneTurn } from "../wire/turns.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
 /** How often one request is sent again. */

@@ -7,7 +7,7 @@ import { governanceOfCalls } from "../governance/accumulate.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import type { Answer, AnswerBody, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
 import { print } from "../wire/print.ts"
-import { inOneTurn, inSlices } from "../wire/turns.ts"
+import { inOneTurn, inSlices } from "../wire/slices.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
 interface WholeReplyOptions<P extends Prepared> extends Ready<P> {

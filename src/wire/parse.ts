@@ -15,8 +15,7 @@ import {
   parseInSlices,
   type Refusal
 } from "./parseInSlices.ts"
-import { runNow, type Slices, sliceValues, smallBytes } from "./slices.ts"
-import { inSlices } from "./turns.ts"
+import { inSlices, runNow, type Slices, sliceValues, smallBytes } from "./slices.ts"
 
 // Numbers
 

@@ -4,8 +4,7 @@
  */
 import { Effect } from "effect"
 import { engineText, isRaw, keysInOrder } from "./json.ts"
-import { type Slices, smallBytes } from "./slices.ts"
-import { inSlices } from "./turns.ts"
+import { inSlices, type Slices, smallBytes } from "./slices.ts"
 
 /** Control and format characters, line separators, lone surrogates: as escapes of JSON. */
 export const escapeControls = (text: string): string =>

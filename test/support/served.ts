@@ -14,7 +14,7 @@ import { isObject } from "../../src/wire/json.ts"
 import { exactNumberOf, maxNesting, newBudget } from "../../src/wire/parse.ts"
 import { type ParseOptions, parseInSlices } from "../../src/wire/parseInSlices.ts"
 import { printPieces } from "../../src/wire/print.ts"
-import { inOneTurn } from "../../src/wire/turns.ts"
+import { inOneTurn } from "../../src/wire/slices.ts"
 import {
   azure,
   flash,

@@ -1,8 +1,7 @@
 /** Work in slices goes on by itself, wherever the fiber that asked for it gives way to others. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, References } from "effect"
-import type { Slices } from "../../src/wire/slices.ts"
-import { inOneTurn, inSlices } from "../../src/wire/turns.ts"
+import { inOneTurn, inSlices, type Slices } from "../../src/wire/slices.ts"
 
 /** Longer than slices may take of one turn of the event loop. */
 const spend = () => {

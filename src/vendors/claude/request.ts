@@ -19,7 +19,7 @@ import { isBlank, jsonFormat, jsonInstruction, parametersOf, stopsOf, toolsOf } 
 import type { Dialect } from "../Dialect.ts"
 import { wantsOne } from "../emulation.ts"
 import { chatMaxTokens, chatThinking, takes } from "../thinking.ts"
-import { type Enforces, makeEnforces, takesFormat } from "./structured.ts"
+import { enforces, takesFormat, type Used } from "./structured.ts"
 import { canThink, losesMark, marked, type Turn, toConversation, withoutThinking } from "./turns.ts"
 
 /** Longest identifier of a user, in characters. */
@@ -70,7 +70,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
     const thinks = model.thinking.api !== "none" && effort !== "none"
     const adaptive = model.thinking.api === "adaptive"
     const forcible = takes(model.forcedToolChoice, thinks)
-    const rules = { forcible, strip: route.strip, adjusted, enforces: makeEnforces() }
+    const rules = { forcible, strip: route.strip, adjusted, used: { strictTools: 0, optional: 0, unions: 0 } }
     const format = formatFor(chat, rules)
     const texts = format.instruction === undefined ? system : [...system, { type: "text", text: format.instruction }]
     const user = typeof chat.user === "string" ? opaqueUser(chat.user, "user", adjusted) : undefined
@@ -116,7 +116,7 @@ const sampling = (chat: ChatRequest, taken: boolean, adjusted: Adjusted): JsonOb
 interface Rules {
   readonly strip: Strip
   readonly adjusted: Adjusted
-  readonly enforces: Enforces
+  readonly used: Used
   /** Whether a forced choice of a tool is taken. */
   readonly forcible: boolean
 }
@@ -133,9 +133,9 @@ const toolsFor = (chat: ChatRequest, turns: ReadonlyArray<Turn>, rules: Rules): 
   return { tools: [...names].map((name) => ({ name, input_schema })), tool_choice: { type: "none" } }
 }
 
-const toolFor = (tool: Tool, { strip, adjusted, enforces }: Rules): JsonObject => {
+const toolFor = (tool: Tool, { strip, adjusted, used }: Rules): JsonObject => {
   const schema = parametersOf(tool)
-  const strict = tool.function.strict === true && !drops(strip, "tools[].strict") && enforces(schema, 1)
+  const strict = tool.function.strict === true && !drops(strip, "tools[].strict") && enforces(used, schema, 1)
   if (tool.function.strict === true && !strict) adjusted.removed("tools.function.strict")
   return marked(
     compact({
@@ -170,12 +170,12 @@ const toolChoice = (chat: ChatRequest, { forcible, strip, adjusted }: Rules): Js
  */
 const formatFor = (
   chat: ChatRequest,
-  { strip, adjusted, enforces }: Rules
+  { strip, adjusted, used }: Rules
 ): { readonly config?: JsonObject; readonly instruction?: string } => {
   const format = jsonFormat(chat)
   if (format === undefined) return {}
   const { schema } = format
-  if (schema !== undefined && takesFormat(strip) && enforces(schema)) {
+  if (schema !== undefined && takesFormat(strip) && enforces(used, schema)) {
     return { config: { format: { type: "json_schema", schema } } }
   }
   adjusted.changed("response_format", schema === undefined ? "json_object" : "json_schema", "instruction")

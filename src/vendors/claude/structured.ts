@@ -35,27 +35,28 @@ const maxDepth = 64
 /** What all schemas of a request may have together; beyond it the vendor refuses to compile them. */
 const limits = { strictTools: 20, optional: 24, unions: 16 }
 
-/** Says of each schema of a request in turn whether it is enforced; `strictTools`: 1 for that of a tool. */
-export type Enforces = (schema: JsonObject, strictTools?: 0 | 1) => boolean
+/** What the schemas that are enforced have so far. */
+export interface Used {
+  strictTools: number
+  optional: number
+  unions: number
+}
 
 /**
- * Enforces the schemas of one request that the vendor can enforce (objects are closed, nothing refers to itself, no keyword is outside
- * its subset), as long as they fit the limits together.
+ * Whether the vendor is to enforce one more schema of a request: it can (objects are closed, nothing refers to itself, no keyword is
+ * outside its subset), and all of them fit the limits. `strictTools`: 1 for the schema of a tool.
  */
-export const makeEnforces = (): Enforces => {
-  let used = { strictTools: 0, optional: 0, unions: 0 }
-  return (schema, strictTools = 0) => {
-    if (!isClosed(schema, 0) || isRecursive(schema)) return false
-    const size = sizeOf(schema)
-    const sum = {
-      strictTools: used.strictTools + strictTools,
-      optional: used.optional + size.optional,
-      unions: used.unions + size.unions
-    }
-    const fits = sum.strictTools <= limits.strictTools && sum.optional <= limits.optional && sum.unions <= limits.unions
-    if (fits) used = sum
-    return fits
+export const enforces = (used: Used, schema: JsonObject, strictTools: 0 | 1 = 0): boolean => {
+  if (!isClosed(schema, 0) || isRecursive(schema)) return false
+  const { optional, unions } = sizeOf(schema)
+  const sum = {
+    strictTools: used.strictTools + strictTools,
+    optional: used.optional + optional,
+    unions: used.unions + unions
   }
+  const fits = sum.strictTools <= limits.strictTools && sum.optional <= limits.optional && sum.unions <= limits.unions
+  if (fits) Object.assign(used, sum)
+  return fits
 }
 
 /** How many properties may be missing, and how many schemas have several types; those of a definition count once. */

@@ -42,7 +42,7 @@ describe("the table of what outlives a request", () => {
     const files = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
       .map((name) => `src/${name}`)
       .filter((name) => name.endsWith(".ts") && !apart.test(name) && state.test(readFileSync(join(root, name), "utf8")))
-    assert.include(files, "src/wire/turns.ts")
+    assert.include(files, "src/wire/slices.ts")
     assert.deepStrictEqual(
       files.filter((name) => !table.includes(name)),
       []
