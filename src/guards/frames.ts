@@ -52,7 +52,6 @@ export interface FrameReader {
 }
 
 const nothing: Part = {}
-const same = (frame: Frame): Frame => frame
 
 const withData = (frame: Frame, fields: JsonObject): Frame => ({ ...frame, data: jsonText(fields) })
 
@@ -92,23 +91,20 @@ const chatReader = (): FrameReader => {
         const print = (text: string) => changedFrame({ tool_calls: [{ ...call, function: { arguments: text } }] })
         return { delta: { key: `call ${numberOf(call.index) ?? 0}`, place: "arguments", text: args, with: print } }
       }
-      for (const key of ["content", "refusal"] as const) {
-        const text = textOf(delta[key])
-        if (text !== undefined) {
-          return { delta: { key, place: "assistant", text, with: (other) => changedFrame({ [key]: other }) } }
-        }
-      }
-      return wholeOf(frame, fields, { choices: "assistant" })
+      const key = ["content", "refusal"].find((key) => typeof delta[key] === "string")
+      if (key === undefined) return wholeOf(frame, fields, { choices: "assistant" })
+      const print = (text: string) => changedFrame({ [key]: text })
+      return { delta: { key, place: "assistant", text: textOf(delta[key]) ?? "", with: print } }
     },
-    emit: same,
+    emit: (frame) => frame,
     withheld: (usage) => {
-      const chunk = (choice: JsonObject, ending: object = {}): Frame => ({
-        data: JSON.stringify({ ...heading, choices: [{ index: 0, ...choice }], ...ending })
+      const chunk = (choice: JsonObject, usage?: object): Frame => ({
+        data: JSON.stringify({ ...heading, choices: [{ index: 0, ...choice }], usage })
       })
       // Where nothing was said, the message has a text anyway, and can be given back.
       return [
         chunk({ delta: { content: "" }, finish_reason: null }),
-        chunk({ delta: {}, finish_reason: "content_filter" }, usage === undefined ? {} : { usage }),
+        chunk({ delta: {}, finish_reason: "content_filter" }, usage),
         { data: "[DONE]" }
       ]
     },
@@ -119,13 +115,14 @@ const chatReader = (): FrameReader => {
   }
 }
 
-const messagesEvent = (fields: JsonObject & { readonly type: string }): Frame => ({
+/** An event that is called by its type. */
+const eventOf = (fields: JsonObject & { readonly type: string }): Frame => ({
   event: fields.type,
   data: JSON.stringify(fields)
 })
 
 const guardsEvent = (actions: ReadonlyArray<GuardAction>): Frame =>
-  messagesEvent({ type: "gateway_guards", ...objectOf(withActions({}, actions)) })
+  eventOf({ type: "gateway_guards", ...objectOf(withActions({}, actions)) })
 
 const messagesReader = (): FrameReader => {
   /** Blocks that the caller has seen begin, and not end. */
@@ -172,13 +169,13 @@ const messagesReader = (): FrameReader => {
       return frame
     },
     withheld: () => [
-      ...[...open].map((index) => messagesEvent({ type: "content_block_stop", index })),
-      messagesEvent({
+      ...[...open].map((index) => eventOf({ type: "content_block_stop", index })),
+      eventOf({
         type: "message_delta",
         delta: { stop_reason: "refusal", stop_sequence: null },
         usage: { output_tokens: Math.ceil(characters / 4) }
       }),
-      messagesEvent({ type: "message_stop" })
+      eventOf({ type: "message_stop" })
     ],
     report: (frames, actions) => [...frames, guardsEvent(actions)]
   }
@@ -249,14 +246,11 @@ const responsesReader = (): FrameReader => {
       return own === number ? frame : { ...frame, data: JSON.stringify({ ...fields, sequence_number: number }) }
     },
     withheld: () => [
-      {
-        event: "response.incomplete",
-        data: JSON.stringify({
-          type: "response.incomplete",
-          response: withheld("responses", begun).body,
-          sequence_number: number + 1
-        })
-      }
+      eventOf({
+        type: "response.incomplete",
+        response: withheld("responses", begun).body,
+        sequence_number: number + 1
+      })
     ],
     report: (frames, actions) =>
       frames.map((frame, at) => {

@@ -13,20 +13,19 @@ const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 /** What each field holds is the table of docs/operation.md#usage-records, too; a test compares them. */
 const count = (description: string) => Count.annotate({ description })
 const text = (description: string) => Schema.String.annotate({ description })
+const textOrNull = (description: string) => Schema.NullOr(Schema.String).annotate({ description })
 
 export const UsageRecord = Schema.Struct({
   time: text("when the request arrived, ISO 8601 in UTC with milliseconds"),
   request_id: text("the gateway's own ID of the request, as in `x-request-id` and in the log"),
-  key_id: Schema.NullOr(Schema.String).annotate({ description: "whose key it is; null when the key was not known" }),
+  key_id: textOrNull("whose key it is; null when the key was not known"),
   key_name: Schema.optional(text("as the key file has it")),
   team: Schema.optional(text("the key's team")),
   owner: Schema.optional(text("the key's owner")),
   tags: Schema.optional(Schema.Record(Schema.String, Schema.String).annotate({ description: "the key's tags" })),
-  source: Schema.NullOr(Schema.String).annotate({ description: "the caller's address" }),
+  source: textOrNull("the caller's address"),
   surface: Schema.Literals(surfaceNames).annotate({ description: "the endpoint" }),
-  model: Schema.NullOr(Schema.String).annotate({
-    description: "the ID that was asked for, as the caller wrote it, cut at 256 characters"
-  }),
+  model: textOrNull("the ID that was asked for, as the caller wrote it, cut at 256 characters"),
   deployment: Schema.NullOr(
     Schema.Struct({
       cloud: ServedCloud.annotate({ description: "with `sandbox-` before it where the cloud is simulated" }),
@@ -37,8 +36,8 @@ export const UsageRecord = Schema.Struct({
       )
     })
   ).annotate({ description: "who served it; null when no cloud was asked" }),
-  level: Schema.NullOr(Schema.String).annotate({ description: "the level that was asked for" }),
-  upstream_request_id: Schema.NullOr(Schema.String).annotate({ description: "the cloud's own ID of the call" }),
+  level: textOrNull("the level that was asked for"),
+  upstream_request_id: textOrNull("the cloud's own ID of the call"),
   status: Schema.NullOr(Schema.Int).annotate({
     description:
       "the HTTP status that the caller saw, also of a stream that failed later; null when the caller left before it"
@@ -167,6 +166,6 @@ export const usageRecordOf = (facts: RequestFacts, outcome: Outcome, now: number
     },
     duration_ms: now - startedAt,
     first_event_ms: firstEventAt === undefined ? null : firstEventAt - startedAt,
-    quota: quota === undefined ? null : { reserved: quota.reserved, charged: quota.charged }
+    quota: quota ?? null
   }
 }

@@ -174,17 +174,18 @@ export const withLock = <A, E, R>(path: string, effect: Effect.Effect<A, E, R>) 
         while: (error) => error.reason._tag === "AlreadyExists",
         schedule: Schedule.spaced("20 millis").pipe(Schedule.upTo({ duration: lockPatience }))
       }),
-      Effect.mapError((error) =>
-        error.reason._tag === "AlreadyExists"
-          ? new OperatorError({
-              message: `${path} is being changed by another command. If none is running, remove ${lock} and try again.`
-            })
-          : error.reason._tag === "NotFound"
-            ? new OperatorError({
-                message: `cannot write ${path}: the folder ${dirname(path)} does not exist. Make it first.`
-              })
-            : fileError("lock", path)(error)
-      )
+      Effect.catch((error) => {
+        switch (error.reason._tag) {
+          case "AlreadyExists":
+            return fail(
+              `${path} is being changed by another command. If none is running, remove ${lock} and try again.`
+            )
+          case "NotFound":
+            return fail(`cannot write ${path}: the folder ${dirname(path)} does not exist. Make it first.`)
+          default:
+            return Effect.fail(fileError("lock", path)(error))
+        }
+      })
     )
     return yield* Effect.acquireUseRelease(
       acquire,

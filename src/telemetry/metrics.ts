@@ -3,108 +3,74 @@
  * Labels come from closed sets (catalog, settings, our own codes; teams and IDs of keys where `GATEWAY_METRICS_BY` says so);
  * never a request ID or anything a caller chose.
  */
-import { Context, Effect, Metric, type Scope } from "effect"
+import { Context, Effect, Metric, Predicate, Record, type Scope } from "effect"
 import type { ServedCloud } from "../catalog/clouds.ts"
 import { type Operation, operations } from "../catalog/names.ts"
 import type { Outcome, RequestFacts } from "../catalog/RequestFacts.ts"
 import type { Tokens } from "../catalog/Tokens.ts"
 
-type Labels = Readonly<Record<string, string>>
+/** In seconds; with their descriptions. */
+export const histograms = {
+  "gen_ai.client.inference.duration": "Duration of upstream inference calls, to their last byte",
+  "gen_ai.client.operation.duration": "Duration of upstream calls that are no inference: embeddings",
+  "gen_ai.client.inference.time_to_first_chunk": "Time from a streamed upstream call to its first chunk",
+  "gen_ai.client.inference.time_per_output_chunk": "Time between the chunks of a streamed upstream call",
+  gateway_request_duration_seconds: "Time from a request's arrival to the end of its reply",
+  gateway_time_to_first_event_seconds: "Time from a request's arrival to the first event of its streamed reply",
+  gateway_overhead_seconds:
+    "Time of a request that is not a cloud's: what the gateway adds, and what its caller takes to send and to read",
+  gateway_guard_duration_seconds: "Time that a guard took for the texts of a request or a reply"
+}
+export const counters = {
+  "gen_ai.client.inference.usage.input_tokens": "Input tokens as the clouds counted them, cached ones included",
+  "gen_ai.client.inference.usage.output_tokens": "Output tokens as the clouds counted them, reasoning included",
+  "gen_ai.client.inference.usage.cache_read.input_tokens": "Input tokens that came from a cloud's prompt cache",
+  "gen_ai.client.inference.usage.reasoning.output_tokens":
+    "Output tokens spent on reasoning, where the cloud counts them",
+  gateway_requests_total: "Requests, by surface, status and outcome",
+  gateway_tokens_total: "Tokens that requests were charged, by type (input, output) and by who sent them",
+  gateway_governance_flags_total: "Tool calls flagged for an outbound destination",
+  gateway_screen_refusals_total: "Requests refused for a tool parameter that names a destination"
+}
+
+type Name = keyof typeof histograms | keyof typeof counters
+const isCounter = (name: Name): name is keyof typeof counters => Object.hasOwn(counters, name)
+
+/** What is undefined is no label. */
+type Labels = Readonly<Record<string, string | undefined>>
 
 /** Metrics are kept in the registry of the process. */
 const registry = Context.empty()
 
-/** The series of a metric that has these labels. */
-type Series = (labels: Labels) => Metric.Metric<number, unknown>
+/** Bounds in seconds that the conventions give for every duration of an inference. */
+const bounds = Array.from({ length: 14 }, (_, n) => Math.round(2 ** n) / 100)
+const smallBounds = bounds.map((seconds) => seconds / 10)
 
-/**
- * Makes each series once: labels come from closed sets, so they are few. A metric that is given its labels at each update has them sorted
- * and joined each time, which was a twelfth of a whole reply's processor time.
- */
-const seriesOf = (make: Series): Series => {
-  const made = new Map<string, Metric.Metric<number, unknown>>()
-  return (labels) => {
-    const name = JSON.stringify(labels)
-    const series = made.get(name) ?? make(labels)
-    made.set(name, series)
-    return series
-  }
+const makeSeries = (name: Name, labels: Labels): Metric.Metric<number, unknown> => {
+  const attributes = Record.filter(labels, Predicate.isNotUndefined)
+  if (isCounter(name)) return Metric.counter(name, { description: counters[name], incremental: true, attributes })
+  const boundaries = name === "gateway_overhead_seconds" ? smallBounds : bounds
+  return Metric.histogram(name, { description: histograms[name], boundaries, attributes })
 }
 
-const add = (series: Series, labels: Labels, value: number): void => series(labels).updateUnsafe(value, registry)
+const made = new Map<string, Metric.Metric<number, unknown>>()
 
-/** Bounds in seconds that the conventions give for every duration of an inference. */
-const boundaries = Array.from({ length: 14 }, (_, n) => Math.round(2 ** n) / 100)
+/**
+ * Each series is made once: labels come from closed sets, so they are few. A metric that is given its labels at each update has them
+ * sorted and joined each time, which was a twelfth of a whole reply's processor time.
+ */
+const seriesOf = (name: Name, labels: Labels) => {
+  const key = name + JSON.stringify(labels)
+  const series = made.get(key) ?? makeSeries(name, labels)
+  made.set(key, series)
+  return series
+}
 
-const histogram = (name: string, description: string, bounds = boundaries) =>
-  seriesOf((attributes) => Metric.histogram(name, { description, boundaries: bounds, attributes }))
-const counter = (name: string, description: string) =>
-  seriesOf((attributes) => Metric.counter(name, { description, incremental: true, attributes }))
+const add = (name: Name, labels: Labels, value: number): void => seriesOf(name, labels).updateUnsafe(value, registry)
 
-const duration = histogram(
-  "gen_ai.client.inference.duration",
-  "Duration of upstream inference calls, to their last byte"
-)
-const otherDuration = histogram(
-  "gen_ai.client.operation.duration",
-  "Duration of upstream calls that are no inference: embeddings"
-)
-const firstChunk = histogram(
-  "gen_ai.client.inference.time_to_first_chunk",
-  "Time from a streamed upstream call to its first chunk"
-)
-const outputChunk = histogram(
-  "gen_ai.client.inference.time_per_output_chunk",
-  "Time between the chunks of a streamed upstream call"
-)
-const inputTokens = counter(
-  "gen_ai.client.inference.usage.input_tokens",
-  "Input tokens as the clouds counted them, cached ones included"
-)
-const outputTokens = counter(
-  "gen_ai.client.inference.usage.output_tokens",
-  "Output tokens as the clouds counted them, reasoning included"
-)
-const cachedTokens = counter(
-  "gen_ai.client.inference.usage.cache_read.input_tokens",
-  "Input tokens that came from a cloud's prompt cache"
-)
-const reasoningTokens = counter(
-  "gen_ai.client.inference.usage.reasoning.output_tokens",
-  "Output tokens spent on reasoning, where the cloud counts them"
-)
-
-const requests = counter("gateway_requests_total", "Requests, by surface, status and outcome")
-const tokensUsed = counter(
-  "gateway_tokens_total",
-  "Tokens that requests were charged, by type (input, output) and by who sent them"
-)
-/** Requests without a team, or without a key, have no such label. */
-const userLabels = (team: string | undefined, key: string | undefined): Labels => ({
-  ...(team === undefined ? {} : { team }),
-  ...(key === undefined ? {} : { key })
-})
 export const isSimulated = (cloud: ServedCloud | undefined): boolean => cloud?.startsWith("sandbox-") ?? false
 /** What a simulated cloud served is never counted with what a real one did. */
-const sandboxLabel = (sandbox: boolean): Labels => (sandbox ? { "gateway.sandbox": "true" } : {})
-const requestDuration = histogram(
-  "gateway_request_duration_seconds",
-  "Time from a request's arrival to the end of its reply"
-)
-const firstEvent = histogram(
-  "gateway_time_to_first_event_seconds",
-  "Time from a request's arrival to the first event of its streamed reply"
-)
-const overhead = histogram(
-  "gateway_overhead_seconds",
-  "Time of a request that is not a cloud's: what the gateway adds, and what its caller takes to send and to read",
-  boundaries.map((seconds) => seconds / 10)
-)
-const flags = counter("gateway_governance_flags_total", "Tool calls flagged for an outbound destination")
-const screenRefusals = counter(
-  "gateway_screen_refusals_total",
-  "Requests refused for a tool parameter that names a destination"
-)
+const sandboxLabel = (sandbox: boolean): Labels => ({ "gateway.sandbox": sandbox ? "true" : undefined })
 
 export const requestsInFlight = Metric.gauge("gateway_requests_in_flight", { description: "Requests being served" })
 export const streamsInFlight = Metric.gauge("gateway_streams_in_flight", { description: "Streamed replies being sent" })
@@ -148,20 +114,23 @@ export const recordRequest = (
   used: Tokens | undefined
 ): void => {
   const { firstEventAt, startedAt, surface = "other" } = facts
-  const user = userLabels(by === "none" ? undefined : facts.team, by === "key" ? facts.keyId : undefined)
+  // Requests without a team, or without a key, have no such label.
+  const user = { team: by === "none" ? undefined : facts.team, key: by === "key" ? facts.keyId : undefined }
   const sandbox = sandboxLabel(isSimulated(facts.cloud))
   const timed = { surface, stream: String(facts.stream), ...sandbox }
   const status = facts.status === 0 ? "none" : String(facts.status)
-  add(requests, { surface, status, outcome, ...user, ...sandbox }, 1)
+  add("gateway_requests_total", { surface, status, outcome, ...user, ...sandbox }, 1)
   if (used !== undefined) {
-    add(tokensUsed, { type: "input", ...user, ...sandbox }, positive(used.input))
-    add(tokensUsed, { type: "output", ...user, ...sandbox }, positive(used.output))
+    add("gateway_tokens_total", { type: "input", ...user, ...sandbox }, positive(used.input))
+    add("gateway_tokens_total", { type: "output", ...user, ...sandbox }, positive(used.output))
   }
-  add(requestDuration, timed, (endedAt - startedAt) / 1000)
-  if (firstEventAt !== undefined) add(firstEvent, { surface, ...sandbox }, (firstEventAt - startedAt) / 1000)
-  if (facts.overhead !== undefined) add(overhead, timed, facts.overhead / 1000)
-  if (facts.flags > 0) add(flags, { surface, ...sandbox }, facts.flags)
-  if (facts.failure === "screen") add(screenRefusals, { surface }, 1)
+  add("gateway_request_duration_seconds", timed, (endedAt - startedAt) / 1000)
+  if (firstEventAt !== undefined) {
+    add("gateway_time_to_first_event_seconds", { surface, ...sandbox }, (firstEventAt - startedAt) / 1000)
+  }
+  if (facts.overhead !== undefined) add("gateway_overhead_seconds", timed, facts.overhead / 1000)
+  if (facts.flags > 0) add("gateway_governance_flags_total", { surface, ...sandbox }, facts.flags)
+  if (facts.failure === "screen") add("gateway_screen_refusals_total", { surface }, 1)
 }
 
 /** Takes each request that is over, for the status page; `endedAt` is in milliseconds since the epoch. */
@@ -201,33 +170,29 @@ export const makeCallRecorder = (call: CallLabels) => {
   }
   // No cloud says which of the tokens were images.
   const counted = { ...labels, "gen_ai.token.modality": "unknown" }
-  const chunks = outputChunk(labels)
+  const chunks = seriesOf("gen_ai.client.inference.time_per_output_chunk", labels)
   return {
-    firstChunk: (seconds: number): void => add(firstChunk, labels, seconds),
+    firstChunk: (seconds: number): void => add("gen_ai.client.inference.time_to_first_chunk", labels, seconds),
     outputChunk: (seconds: number): void => chunks.updateUnsafe(seconds, registry),
     /** Of token counts, which are free and no inference, nothing is counted. */
     end: (seconds: number, error: string | undefined, tokens: Tokens | undefined): void => {
       if (output === "count") return
-      const ended = error === undefined ? labels : { ...labels, "error.type": error }
-      add(output === "text" ? duration : otherDuration, ended, seconds)
-      add(inputTokens, counted, positive(tokens?.input))
+      const ended = { ...labels, "error.type": error }
+      if (output === "text") add("gen_ai.client.inference.duration", ended, seconds)
+      else add("gen_ai.client.operation.duration", ended, seconds)
+      add("gen_ai.client.inference.usage.input_tokens", counted, positive(tokens?.input))
       if (output !== "text") return
-      add(outputTokens, counted, positive(tokens?.output))
+      add("gen_ai.client.inference.usage.output_tokens", counted, positive(tokens?.output))
       const [cached, reasoning] = [positive(tokens?.cached), positive(tokens?.reasoning)]
-      if (cached > 0) add(cachedTokens, counted, cached)
-      if (reasoning > 0) add(reasoningTokens, counted, reasoning)
+      if (cached > 0) add("gen_ai.client.inference.usage.cache_read.input_tokens", counted, cached)
+      if (reasoning > 0) add("gen_ai.client.inference.usage.reasoning.output_tokens", counted, reasoning)
     }
   }
 }
 
-const guardDuration = histogram(
-  "gateway_guard_duration_seconds",
-  "Time that a guard took for the texts of a request or a reply"
-)
-
 /** Counts a call of a guard. Names of guards are the operator's; outcomes are few. */
 export const recordGuard = (guard: string, input: "request" | "response", outcome: string, seconds: number): void =>
-  add(guardDuration, { guard, input, outcome }, seconds)
+  add("gateway_guard_duration_seconds", { guard, input, outcome }, seconds)
 
 /** An absurd number from a cloud must not spoil a count. */
 const positive = (count: number | undefined): number => (count !== undefined && count > 0 ? count : 0)
