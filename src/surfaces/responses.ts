@@ -140,7 +140,7 @@ const prepare = (request: ResponsesRequest, route: Route): Result.Result<Prepare
     refuseEncrypted(request, items) ??
     refuseNested(request.tools ?? undefined, "tools") ??
     refuseTools([...own.refused, ...brought.flatMap(({ refused }) => refused)]) ??
-    choice.refusal ??
+    (Result.isFailure(choice) ? choice.failure : undefined) ??
     refuseOutside(typeof request.input === "string" ? request : { ...request, input: walked(items) })
   if (refusal !== undefined) return Result.fail(invalid(refusal))
 
@@ -161,7 +161,8 @@ const prepare = (request: ResponsesRequest, route: Route): Result.Result<Prepare
   if (!unreasoned) body.reasoning = { ...reasoning, effort: reasoning?.effort ?? effort }
   // A list of which nothing is left is none.
   if (Array.isArray(tools) && (own.tools.length > 0 || tools.length === 0)) body.tools = own.tools
-  if (choice.choice !== undefined) body.tool_choice = choice.choice
+  const chosen = Result.getOrUndefined(choice)
+  if (chosen !== undefined) body.tool_choice = chosen
   if (included.length > 0) body.include = included
   return Result.succeed({
     operation: "responses",

@@ -2,6 +2,7 @@
  * Tools of the responses format, judged by who executes them (docs/decisions.md#responses-surface). What goes upstream is built
  * here, from fields that are known, so that no definition leaves which the screen has not read.
  */
+import { Result } from "effect"
 import type { Adjusted } from "../vendors/adjustments.ts"
 import { arrayOf, compact, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { quoted, toolAt } from "./boundary.ts"
@@ -158,34 +159,26 @@ const choices: Readonly<Record<string, ReadonlyArray<string>>> = {
   shell: ["type"]
 }
 
-interface BuiltChoice {
-  /** Undefined where none was given. */
-  readonly choice: Json | undefined
-  readonly refusal?: string | undefined
+/** A tool that a choice names, or why it may not. */
+const buildChosen = (tool: JsonObject, path: string): Result.Result<JsonObject, string> => {
+  const type = textOf(tool.type) ?? ""
+  return Object.hasOwn(choices, type)
+    ? Result.succeed(pickOnly(tool, choices[type] ?? []))
+    : Result.fail(
+        `${path}.type: ${quoted(tool.type)} names no tool that the caller executes; it may be ${Object.keys(choices).join(", ")} or allowed_tools`
+      )
 }
 
-/** `tool_choice`, from what is known of it. `adjusted` takes what of it does not leave. */
-export const buildChoice = (given: Json | undefined, adjusted: Adjusted): BuiltChoice => {
-  if (!isObject(given)) return { choice: given ?? undefined }
-  const builtAs = (choice: JsonObject): BuiltChoice => {
-    reportDropped(given, choice, "tool_choice", adjusted)
-    return { choice }
-  }
-  const refuse = (path: string, type: Json | undefined): BuiltChoice => ({
-    choice: undefined,
-    refusal: `${path}.type: ${quoted(type)} names no tool that the caller executes; it may be ${Object.keys(choices).join(", ")} or allowed_tools`
-  })
-  const type = textOf(given.type) ?? ""
-  if (type === "allowed_tools") {
-    const tools: Array<JsonObject> = []
-    for (const [at, value] of arrayOf(given.tools).entries()) {
-      const tool = objectOf(value)
-      const kind = textOf(tool.type) ?? ""
-      if (!Object.hasOwn(choices, kind)) return refuse(`tool_choice.tools[${at}]`, tool.type)
-      tools.push(pickOnly(tool, choices[kind] ?? []))
-    }
-    return builtAs({ ...pickOnly(given, ["type", "mode"]), tools })
-  }
-  if (!Object.hasOwn(choices, type)) return refuse("tool_choice", given.type)
-  return builtAs(pickOnly(given, choices[type] ?? []))
+/** `tool_choice`, from what is known of it, or why it may not leave. `adjusted` takes what of it does not leave. */
+export const buildChoice = (given: Json | undefined, adjusted: Adjusted): Result.Result<Json | undefined, string> => {
+  if (!isObject(given)) return Result.succeed(given ?? undefined)
+  const built =
+    given.type === "allowed_tools"
+      ? Result.map(
+          Result.all(arrayOf(given.tools).map((tool, at) => buildChosen(objectOf(tool), `tool_choice.tools[${at}]`))),
+          (tools): JsonObject => ({ ...pickOnly(given, ["type", "mode"]), tools })
+        )
+      : buildChosen(given, "tool_choice")
+  if (Result.isSuccess(built)) reportDropped(given, built.success, "tool_choice", adjusted)
+  return built
 }

@@ -111,7 +111,7 @@ export function* printInputs(reply: JsonObject): Slices<void> {
 
 type ToolMessage = Extract<ChatMessage, { readonly role: "tool" }>
 
-/** A call of the turn that is open, and where its result stands. */
+/** A call of the turn that is open, and where its result stands among the paired messages. */
 interface Slot {
   readonly id: string
   result: number | undefined
@@ -167,55 +167,47 @@ const uniqueIds = () => {
  * stands before that. Answers the request itself where nothing had to be changed.
  */
 export const pairCalls = (chat: ChatRequest, adjusted: Adjusted): Result.Result<ChatRequest, GatewayError> => {
-  const messages: Array<ChatMessage | undefined> = [...chat.messages]
+  const messages: Array<ChatMessage> = []
+  /** What else was said in the open turn: it stands behind the results. */
+  let later: Array<ChatMessage> = []
   const idOf = uniqueIds()
   let open = new Map<string, Slots>()
   /** Whether the open turn's calls are being answered: the next message of the assistant's begins a turn. */
   let answering = false
-  /** Where each message stands; messages at the same place keep their order. */
-  const places = messages.map((_, at) => at)
-  /** The last message before something else was said in the open turn. */
-  let interrupted: number | undefined
 
   const addCall = (call: ToolCall): ToolCall => {
     const id = idOf(call.id)
-    const slots = open.get(call.id)
-    if (slots === undefined) open.set(call.id, { slots: [{ id, result: undefined }], next: 0 })
-    else slots.slots.push({ id, result: undefined })
+    const slots = open.get(call.id) ?? { slots: [], next: 0 }
+    slots.slots.push({ id, result: undefined })
+    open.set(call.id, slots)
     if (id === call.id) return call
     adjusted.changed("messages.tool_calls.id", "repeated", "unique")
     return renamed(call, id)
   }
 
-  const addResult = (message: ToolMessage, at: number, { slots, next }: Slots): void => {
+  const addResult = (message: ToolMessage, { slots, next }: Slots): void => {
     const slot = slots[next] ?? slots.at(-1)
     if (slot === undefined) return
     const result = slot.id === message.tool_call_id ? message : { ...message, tool_call_id: slot.id }
     const before = slot.result === undefined ? undefined : messages[slot.result]
     if (slot.result === undefined || before?.role !== "tool") {
-      slot.result = at
-      if (result === message) return
-      messages[at] = result
-      keepReadOf(message, result)
+      if (result !== message) keepReadOf(message, result)
+      slot.result = messages.push(result) - 1
       return
     }
     adjusted.changed("messages.tool_call_id", "repeated", "joined")
     messages[slot.result] = joined(before, result)
-    messages[at] = undefined
   }
 
   for (const [at, message] of chat.messages.entries()) {
-    if (message.role === "user") answering = true
-    if (message.role !== "assistant" && message.role !== "tool") interrupted ??= at - 1
-    else if (message.role === "assistant") {
+    if (message.role === "assistant") {
+      for (const other of later) messages.push(other)
+      later = []
       if (answering) open = new Map()
       answering = false
-      interrupted = undefined
-      if (!message.tool_calls?.length) continue
-      const calls = message.tool_calls.map(addCall)
-      if (calls.some((call, index) => call !== message.tool_calls?.[index])) {
-        messages[at] = { ...message, tool_calls: calls }
-      }
+      const calls = message.tool_calls?.map(addCall) ?? []
+      const isSame = calls.every((call, index) => call === message.tool_calls?.[index])
+      messages.push(isSame ? message : { ...message, tool_calls: calls })
     } else if (message.role === "tool") {
       answering = true
       const slots = open.get(message.tool_call_id)
@@ -225,16 +217,15 @@ export const pairCalls = (chat: ChatRequest, adjusted: Adjusted): Result.Result<
           invalid(`messages[${at}].tool_call_id: the assistant message before it has no tool call with the ID ${id}`)
         )
       }
-      if (interrupted !== undefined) {
-        places[at] = interrupted
-        adjusted.changed("messages.tool_call_id", "late", "after-call")
-      }
-      addResult(message, at, slots)
+      if (later.length > 0) adjusted.changed("messages.tool_call_id", "late", "after-call")
+      addResult(message, slots)
       slots.next++
+    } else {
+      if (message.role === "user") answering = true
+      later.push(message)
     }
   }
-  if (messages.every((message, at) => message === chat.messages[at] && places[at] === at)) return Result.succeed(chat)
-  const ordered = [...messages.keys()].sort((a, b) => (places[a] ?? a) - (places[b] ?? b))
-  const kept = ordered.flatMap((at) => messages[at] ?? [])
-  return Result.succeed({ ...chat, messages: kept })
+  for (const other of later) messages.push(other)
+  const isSame = messages.length === chat.messages.length && messages.every((one, at) => one === chat.messages[at])
+  return Result.succeed(isSame ? chat : { ...chat, messages })
 }

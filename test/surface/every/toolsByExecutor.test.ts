@@ -3,7 +3,7 @@
  * docs/decisions.md#responses-surface).
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Schema } from "effect"
+import { Result, Schema } from "effect"
 import { refuseServerTools } from "../../../src/surfaces/boundary.ts"
 import { buildChoice, buildTools, refuseTools, screened } from "../../../src/surfaces/responsesTools.ts"
 import { Adjusted } from "../../../src/vendors/adjustments.ts"
@@ -151,7 +151,7 @@ describe("the responses format", () => {
       { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: "f" }] }
     ]
   ])("builds the choice %j", (given, choice) => {
-    assert.deepStrictEqual(buildChoice(given, new Adjusted()).choice, choice)
+    assert.deepStrictEqual(Result.getOrThrow(buildChoice(given, new Adjusted())), choice)
   })
 
   it.each([
@@ -163,7 +163,7 @@ describe("the responses format", () => {
       /^tool_choice\.tools\[1\]\.type: "mcp"/
     ]
   ])("refuses the choice %j", (given, text) => {
-    assert.match(buildChoice(given, new Adjusted()).refusal ?? "", text)
+    assert.match(Result.getOrThrow(Result.flip(buildChoice(given, new Adjusted()))), text)
   })
 
   const Name = Schema.Literals(["parameters", "function", "schema", "input_schema", "tools", "name", "type", "extra"])
