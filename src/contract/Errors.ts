@@ -63,83 +63,62 @@ export const messagesErrorBody = ({ type, message, details }: MessagesError): ty
   error: { type, message, ...(details === undefined ? {} : { details }) }
 })
 
-/** What each status means, and an error that has it. */
-export const statuses: Readonly<
-  Record<string, { readonly meaning: string; readonly type: ErrorType; readonly message: string }>
-> = {
-  "400": {
-    meaning: "The request is not valid; the message says what is wrong, where, and what would work.",
-    type: "invalid_request_error",
-    message: "max_tokens: must be a positive integer, from 1 to 9007199254740991"
-  },
-  "401": {
-    meaning: "The API key is missing or not valid.",
-    type: "authentication_error",
-    message: "the API key is missing or not valid: send it in x-api-key"
-  },
-  "403": {
-    meaning:
-      "The API key is missing or not valid (`authentication_error`; 401 on the messages endpoints), or may not use this model or level (`permission_error`).",
-    type: "permission_error",
-    message: "this key may not use the level itar"
-  },
-  "404": {
-    meaning: "There is nothing of this name.",
-    type: "not_found_error",
-    message: "there is no model of this ID that the key may use; GET /v1/models lists every ID"
-  },
-  "405": {
-    meaning: "The path takes another method, which `allow` names.",
-    type: "invalid_request_error",
-    message: "DELETE is not allowed here: use POST"
-  },
-  "408": {
-    meaning: "The request took too long to arrive.",
-    type: "invalid_request_error",
-    message: "the request body took too long"
-  },
-  "413": {
-    meaning: "The request body is too large.",
-    type: "invalid_request_error",
-    message: "the request body is larger than 33554432 bytes"
-  },
-  "415": {
-    meaning: "The body is not JSON, or is compressed.",
-    type: "invalid_request_error",
-    message: "Content-Type must be application/json"
-  },
-  "417": {
-    meaning: "The request has an `expect` other than `100-continue`.",
-    type: "invalid_request_error",
-    message: "the only expectation that is met is 100-continue"
-  },
-  "429": {
-    meaning: "A limit of the key or of the cloud is exceeded: try again after `retry-after`.",
-    type: "rate_limit_error",
-    message: "the cloud that serves this model is limiting requests"
-  },
-  "431": {
-    meaning:
-      "The headers are too large. They are refused before the path is known, so the shape is the same everywhere.",
-    type: "invalid_request_error",
-    message: "the request's headers are too large"
-  },
-  "500": { meaning: "The gateway failed.", type: "api_error", message: "internal error" },
-  "502": {
-    meaning: "The cloud that serves the model failed or could not be reached.",
-    type: "api_error",
-    message: "the cloud that serves this model could not be reached"
-  },
-  "503": {
-    meaning: "The gateway is overloaded, or its store of limits cannot be reached: try again after `retry-after`.",
-    type: "api_error",
-    message: "the gateway has as many requests in flight as it takes; try again in a moment"
-  },
-  "504": {
-    meaning: "The request took longer than it may.",
-    type: "api_error",
-    message: "the reply took longer than a request may take"
-  }
+/** What a status means, and the type and message of an error that has it. */
+const refusal = (meaning: string, message: string, type: ErrorType = "invalid_request_error") => ({
+  meaning,
+  type,
+  message
+})
+
+export const statuses: Readonly<Record<string, ReturnType<typeof refusal>>> = {
+  "400": refusal(
+    "The request is not valid; the message says what is wrong, where, and what would work.",
+    "max_tokens: must be a positive integer, from 1 to 9007199254740991"
+  ),
+  "401": refusal(
+    "The API key is missing or not valid.",
+    "the API key is missing or not valid: send it in x-api-key",
+    "authentication_error"
+  ),
+  "403": refusal(
+    "The API key is missing or not valid (`authentication_error`; 401 on the messages endpoints), or may not use this model or level (`permission_error`).",
+    "this key may not use the level itar",
+    "permission_error"
+  ),
+  "404": refusal(
+    "There is nothing of this name.",
+    "there is no model of this ID that the key may use; GET /v1/models lists every ID",
+    "not_found_error"
+  ),
+  "405": refusal("The path takes another method, which `allow` names.", "DELETE is not allowed here: use POST"),
+  "408": refusal("The request took too long to arrive.", "the request body took too long"),
+  "413": refusal("The request body is too large.", "the request body is larger than 33554432 bytes"),
+  "415": refusal("The body is not JSON, or is compressed.", "Content-Type must be application/json"),
+  "417": refusal(
+    "The request has an `expect` other than `100-continue`.",
+    "the only expectation that is met is 100-continue"
+  ),
+  "429": refusal(
+    "A limit of the key or of the cloud is exceeded: try again after `retry-after`.",
+    "the cloud that serves this model is limiting requests",
+    "rate_limit_error"
+  ),
+  "431": refusal(
+    "The headers are too large. They are refused before the path is known, so the shape is the same everywhere.",
+    "the request's headers are too large"
+  ),
+  "500": refusal("The gateway failed.", "internal error", "api_error"),
+  "502": refusal(
+    "The cloud that serves the model failed or could not be reached.",
+    "the cloud that serves this model could not be reached",
+    "api_error"
+  ),
+  "503": refusal(
+    "The gateway is overloaded, or its store of limits cannot be reached: try again after `retry-after`.",
+    "the gateway has as many requests in flight as it takes; try again in a moment",
+    "api_error"
+  ),
+  "504": refusal("The request took longer than it may.", "the reply took longer than a request may take", "api_error")
 }
 
 /** Errors of this class and status. */
