@@ -12,15 +12,8 @@ import { requestable } from "./catalog/Resolver.ts"
 import { cryptoFacts, describeCrypto, requireFips } from "./fips.ts"
 import { refusePlainHttp } from "./plainHttp.ts"
 import { applyProxyRule, shownProxy } from "./proxy.ts"
-import { type Environment, environment, type GatewaySettings, load } from "./Settings.ts"
-import {
-  activeClouds,
-  type CloudSettings,
-  declarationsOf,
-  loopbacksOf,
-  servesSandbox,
-  sitesOf
-} from "./settings/clouds.ts"
+import { type Environment, environment, load } from "./Settings.ts"
+import { activeClouds, declarationsOf, loopbacksOf, servesSandbox, sitesOf } from "./settings/clouds.ts"
 import { isLoopback } from "./settings/fields.ts"
 import { crash, statement } from "./statements.ts"
 import { logsLayer } from "./telemetry/logs.ts"
@@ -57,14 +50,6 @@ const endWithNpm = Effect.suspend(() => {
   )
 })
 
-interface Loaded {
-  readonly gateway: GatewaySettings
-  readonly clouds: CloudSettings
-  readonly sandbox: boolean
-  /** What a worker's environment needs beyond this process's own. */
-  readonly forWorkers: Readonly<Record<string, string>>
-}
-
 /** Variables that configure clouds, emptied: an empty one counts as absent. */
 const withoutClouds = (env: Environment): Readonly<Record<string, string>> =>
   Object.fromEntries(
@@ -73,7 +58,10 @@ const withoutClouds = (env: Environment): Readonly<Record<string, string>> =>
       .map((name) => [name, ""])
   )
 
-/** The settings, pointed at the sandbox's clouds where no cloud is configured or the operator wants it so. */
+/**
+ * The settings, pointed at the sandbox's clouds where no cloud is configured or the operator wants it so. `forWorkers` is what a
+ * worker's environment needs beyond this process's own.
+ */
 const loadWithSandbox = Effect.gen(function* () {
   const env = environment()
   const loaded = yield* load(env)
@@ -110,6 +98,8 @@ const loadWithSandbox = Effect.gen(function* () {
     forWorkers: { ...withoutClouds(env), ...simulated, GATEWAY_SANDBOX: "on" }
   }
 })
+
+type Loaded = Effect.Success<typeof loadWithSandbox>
 
 /** The catalog as it is now, for the sandbox. The gateway, which reads it too, logs a file that is broken. */
 const followedCatalog = Effect.fnUntraced(function* (files: CatalogFiles) {

@@ -35,8 +35,9 @@ export interface Reply<A> {
 export type RequestFailure<E> = E | HttpClientError.HttpClientError | Schema.SchemaError
 type Call<A, E> = Effect.Effect<Reply<A>, RequestFailure<E>>
 
+type Streams = boolean | null
 /** A request with a model ID in it; its `stream` decides what the reply is. */
-export type WithModel<P extends Purpose, R, S = boolean | null> = ForModel<P, R> & { readonly stream?: S }
+export type WithModel<P extends Purpose, R, S = Streams> = ForModel<P, R> & { readonly stream?: S }
 /** JSON, or with `stream: true` the stream of its events. */
 export type ReplyBody<S, A, Event> = S extends true ? Stream.Stream<Event, StreamError> : A
 
@@ -74,11 +75,7 @@ const receive = <A, E>(reply: HttpReply, decode: Decode<A, E>): Call<A, E> => {
 }
 
 /** The values of a streamed reply. */
-const streamValues = <A>(
-  reply: HttpReply,
-  format: EventFormat<A>,
-  { requestId }: GatewayHeaders
-): Stream.Stream<A, StreamError> =>
+const streamValues = <A>(reply: HttpReply, format: EventFormat<A>, { requestId }: GatewayHeaders) =>
   Stream.suspend(() => {
     const { broken, end, read } = replyReader(format, requestId)
     const failWith = (error: StreamError | undefined) => (error === undefined ? Stream.empty : Stream.fail(error))
@@ -152,9 +149,7 @@ export const makeClient = ({ baseUrl, apiKey, ...retries }: ClientOptions) => {
       (api) =>
         ({
           chat: {
-            completions: <const S extends boolean | null = false>(
-              request: WithModel<"chat", Contract.ChatRequest, S>
-            ) =>
+            completions: <const S extends Streams = false>(request: WithModel<"chat", Contract.ChatRequest, S>) =>
               callEither<S, Contract.ChatCompletion, Contract.ChatCompletionChunk, ApiError>(
                 api.chat.completions(sent(request)),
                 decoders.chat,
@@ -162,9 +157,7 @@ export const makeClient = ({ baseUrl, apiKey, ...retries }: ClientOptions) => {
               )
           },
           messages: {
-            create: <const S extends boolean | null = false>(
-              request: WithModel<"messages", Contract.MessagesRequest, S>
-            ) =>
+            create: <const S extends Streams = false>(request: WithModel<"messages", Contract.MessagesRequest, S>) =>
               callEither<S, Contract.Message, MessageStreamEvent, MessagesError>(
                 api.messages.create(sent(request)),
                 decoders.messages,
@@ -177,9 +170,7 @@ export const makeClient = ({ baseUrl, apiKey, ...retries }: ClientOptions) => {
               )
           },
           responses: {
-            create: <const S extends boolean | null = false>(
-              request: WithModel<"responses", Contract.ResponsesRequest, S>
-            ) =>
+            create: <const S extends Streams = false>(request: WithModel<"responses", Contract.ResponsesRequest, S>) =>
               callEither<S, Contract.Response, ResponseStreamEvent, ApiError>(
                 api.responses.create(sent(request)),
                 decoders.responses,

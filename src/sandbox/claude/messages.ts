@@ -5,7 +5,7 @@ import { fileOf, sniff } from "../media.ts"
 import { anything, quoted, type Shape, shapesIn, under } from "../shape.ts"
 import { isSigned, isSignedAt } from "../signature.ts"
 import { countTokens } from "../tokens.ts"
-import type { Message, Part } from "../turn.ts"
+import type { Part } from "../turn.ts"
 
 const refused = (path: string, message: string): Refusal => invalid(path === "" ? message : `${path}: ${message}`)
 
@@ -172,11 +172,7 @@ const blocksOf = (role: string, strict: boolean, searching: boolean): Shape<Read
  * Each message for its own. `strict`: API version 2026-10-21. `systemTurns`: system messages may follow a user's turn.
  * `searching`: with the beta of the search among tools.
  */
-export const messagesOf = (
-  strict: boolean,
-  systemTurns: boolean,
-  searching: boolean
-): Shape<ReadonlyArray<Message>> => {
+export const messagesOf = (strict: boolean, systemTurns: boolean, searching: boolean) => {
   const two = ["user", "assistant"] as const
   const role = systemTurns ? oneOf([...two, "system"]) : oneOf(two, "'user' or 'assistant'")
   const messageOf = (side: string) =>
