@@ -44,23 +44,6 @@ export type CallPiece =
   | { readonly type: "end"; readonly key: string | number }
   | { readonly type: "whole"; readonly call: Called }
 
-/**
- * Collects the tool calls of one streamed reply and answers the flags that the same calls would get in one piece.
- * Not more than the calls' own text is kept. Mutable, for one stream.
- */
-export interface Accumulator {
-  /** `size` is how large what tells of the piece is, in characters. */
-  readonly take: (piece: CallPiece, size: number) => void
-  /** Characters that are kept, about. */
-  readonly kept: () => number
-  /** Whether scanning what is still to be scanned would hold up other requests. */
-  readonly heavy: () => boolean
-  /** Scans it, so that the flags are there. */
-  readonly scan: () => Slices<void>
-  /** The flags of all calls so far, completed or cut off: those that came whole, then the others in the order in which they started. May be asked repeatedly. */
-  readonly flags: () => ReadonlyArray<GovernanceFlag>
-}
-
 interface Call {
   id: string
   name: string
@@ -86,8 +69,11 @@ function* foundIn(call: Call, mode: ScanMode): Slices<Found> {
   return call.found
 }
 
-/** A fresh accumulator; costs nothing until a call starts. */
-export const makeAccumulator = (mode: ScanMode = "spec"): Accumulator => {
+/**
+ * Collects the tool calls of one streamed reply and answers the flags that the same calls would get in one piece.
+ * Not more than the calls' own text is kept. Mutable, for one stream; costs nothing until a call starts.
+ */
+export const makeAccumulator = (mode: ScanMode = "spec") => {
   const calls: Array<Call> = []
   const repeated: Array<Call> = []
   const open = new Map<string | number, Call>()
@@ -113,6 +99,7 @@ export const makeAccumulator = (mode: ScanMode = "spec"): Accumulator => {
   const flagsIn = (list: ReadonlyArray<Call>): ReadonlyArray<GovernanceFlag> =>
     list.flatMap((call) => flagOf(call.id, call.name, runNow(foundIn(call, mode))) ?? [])
 
+  /** `size` is how large what tells of the piece is, in characters. */
   const take = (piece: CallPiece, size: number): void => {
     if (piece.type === "whole") {
       const { call } = piece
@@ -149,13 +136,20 @@ export const makeAccumulator = (mode: ScanMode = "spec"): Accumulator => {
 
   return {
     take,
+    /** Characters that are kept, about. */
     kept: () => kept,
+    /** Whether scanning what is still to be scanned would hold up other requests. */
     heavy: () => unscanned(repeated) + unscanned(calls) > light,
-    scan: function* () {
+    /** Scans it, so that the flags are there. */
+    scan: function* (): Slices<void> {
       for (const call of repeated) yield* foundIn(call, mode)
       for (const call of calls) yield* foundIn(call, mode)
     },
-    flags: () => {
+    /**
+     * The flags of all calls so far, completed or cut off: those that came whole, then the others in the order in which they started.
+     * May be asked repeatedly.
+     */
+    flags: (): ReadonlyArray<GovernanceFlag> => {
       if (calls.length === 0 && repeated.length === 0) return none
       const first = flagsIn(repeated)
       const known = new Set(first.map((flag) => flag.tool_call_id))
@@ -163,6 +157,8 @@ export const makeAccumulator = (mode: ScanMode = "spec"): Accumulator => {
     }
   }
 }
+
+export type Accumulator = ReturnType<typeof makeAccumulator>
 
 /** Flags of all calls of a whole reply. */
 export function* governanceOfCalls(calls: ReadonlyArray<Called>, mode: ScanMode): Slices<Governance | undefined> {

@@ -29,25 +29,21 @@ const afterResults = (content: Json | undefined, added: ReadonlyArray<Json>): Re
 /** One pass. Each run of them goes before what the user says next, or else after what the user said last. */
 const foldRuns = (messages: ReadonlyArray<Json>): ReadonlyArray<Json> => {
   const turns: Array<Json> = []
-  let run: Array<Json> | undefined
+  let run: Array<Json> = []
   const close = () => {
     // Of words that say nothing there is no turn, which would be refused.
-    if (run === undefined || run.length === 0) return
+    if (run.length === 0) return
     const last = turns.at(-1)
     if (isObject(last) && last.role === "user")
       turns[turns.length - 1] = { ...last, content: [...blocksOf(last.content), ...run] }
     else turns.push({ role: "user", content: run })
-    run = undefined
+    run = []
   }
   for (const message of messages) {
-    if (isSystem(message)) {
-      run ??= []
-      for (const block of reminder(message)) run.push(block)
-    } else if (isObject(message) && message.role === "user") {
-      turns.push(
-        run === undefined || run.length === 0 ? message : { ...message, content: afterResults(message.content, run) }
-      )
-      run = undefined
+    if (isSystem(message)) for (const block of reminder(message)) run.push(block)
+    else if (isObject(message) && message.role === "user") {
+      turns.push(run.length === 0 ? message : { ...message, content: afterResults(message.content, run) })
+      run = []
     } else {
       close()
       turns.push(message)

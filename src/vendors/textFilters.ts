@@ -74,41 +74,34 @@ const spaces = /^[^\S\n]*$/
 export const reasoningFilter = (): TextFilter => {
   let place: "start" | "reasoning" | "blank" | "text" = "start"
   let held = ""
-
-  const text = (rest: string): string => {
+  const show = (): string => {
+    const shown = held
     place = "text"
     held = ""
-    return rest
+    return shown
   }
-  const blank = (rest: string): string => {
-    place = "blank"
-    held = rest.replace(blankLines, "")
-    return held.trimStart() === "" ? "" : text(held)
-  }
-  const reasoning = (rest: string): string => {
-    place = "reasoning"
-    const at = rest.indexOf(closing)
-    if (at >= 0) return blank(rest.slice(at + closing.length))
-    held = rest.slice(1 - closing.length)
-    return ""
-  }
-  const start = (rest: string): string => {
-    if (rest.startsWith(opening)) return reasoning(rest.slice(opening.length))
-    if (!opening.startsWith(rest)) return text(rest)
-    held = rest
-    return ""
-  }
-  const next = { start, reasoning, blank, text }
-
   return {
     push: (piece) => {
       if (place === "text") return piece
-      if (place === "blank" && spaces.test(piece)) {
-        // Not looked through again with each piece that follows.
-        held += piece
-        return ""
+      held += piece
+      // Not looked through again with each piece that follows.
+      if (place === "blank" && spaces.test(piece)) return ""
+      if (place === "start") {
+        if (!held.startsWith(opening)) return opening.startsWith(held) ? "" : show()
+        place = "reasoning"
+        held = held.slice(opening.length)
       }
-      return next[place](held + piece)
+      if (place === "reasoning") {
+        const at = held.indexOf(closing)
+        if (at < 0) {
+          held = held.slice(1 - closing.length)
+          return ""
+        }
+        place = "blank"
+        held = held.slice(at + closing.length)
+      }
+      held = held.replace(blankLines, "")
+      return held.trimStart() === "" ? "" : show()
     },
     end: () => {
       const rest = held

@@ -7,7 +7,16 @@ import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import { countOf, fillUsage, type Tokens } from "../../catalog/Tokens.ts"
 import { cut, invalidBody, type Refused, refused, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
-import { arrayOf, type Json, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"
+import {
+  arrayOf,
+  type Json,
+  type JsonObject,
+  numberOf,
+  objectOf,
+  omitNull,
+  readObject,
+  textOf
+} from "../../wire/json.ts"
 import { readWrittenObject } from "../../wire/parse.ts"
 import { addText, callId, finishOf, finishOfWord, isGuarded } from "../answer.ts"
 import { jsonFormat } from "../chatRequest.ts"
@@ -193,28 +202,19 @@ const append = (block: { [key: string]: Json }, change: JsonObject): number => {
 }
 
 /** What is read of a usage. Nothing else is kept: a stream may say it any number of times, with other names each time. */
-const readCounts = [
-  "input_tokens",
-  "output_tokens",
-  "cache_read_input_tokens",
-  "cache_creation_input_tokens",
-  "cache_creation",
-  "output_tokens_details"
-]
+const readCounts = new Set([
+  ...["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "cache_creation"],
+  ...["output_tokens", "output_tokens_details"]
+])
 
 /**
  * Counts of a stream so far. Later ones are totals and replace earlier ones; a null says nothing
  * (docs/decisions.md#usage-counts).
  */
-export const overlayUsage = (before: JsonObject, after: Json | undefined): JsonObject => {
-  const given = objectOf(after)
-  const counts: { [name: string]: Json } = { ...before }
-  for (const name of readCounts) {
-    const count = given[name] ?? null
-    if (count !== null) counts[name] = count
-  }
-  return counts
-}
+export const overlayUsage = (before: JsonObject, after: Json | undefined): JsonObject => ({
+  ...before,
+  ...omitNull(objectOf(after), (name) => readCounts.has(name))
+})
 
 /**
  * The totals of a stream that has ended, with the cloud's own of its last event where they did not come before. What the beginning

@@ -9,19 +9,8 @@ import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from 
 const maxDepth = 64
 
 const plainKeywords = new Set([
-  "$id",
-  "$anchor",
-  "type",
-  "format",
-  "title",
-  "description",
-  "enum",
-  "minItems",
-  "maxItems",
-  "minimum",
-  "maximum",
-  "required",
-  "propertyOrdering"
+  ...["$id", "$anchor", "type", "format", "title", "description", "enum", "required", "propertyOrdering"],
+  ...["minItems", "maxItems", "minimum", "maximum"]
 ])
 /** Said in other words, or of no meaning for the model. */
 const rewritten = new Set(["$ref", "allOf", "$schema", "$comment"])

@@ -12,26 +12,15 @@ import { assistantTexts, historyName, parametersOf, stopsOf, toolsOf } from "../
 import type { Dialect } from "../Dialect.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 
-/**
- * Refused while the model thinks, where the catalog says so (docs/api.md#reasoning, rule 5, docs/upstreams.md#reasoning-models).
- */
-const samplingFields = [
-  "temperature",
-  "top_p",
-  "presence_penalty",
-  "frequency_penalty",
-  "logprobs",
-  "top_logprobs",
-  "logit_bias"
-]
+/** Those that would show tagged reasoning, or text that is cut off here, token by token. */
+const tokenFields = ["logprobs", "top_logprobs"]
+/** Refused while the model thinks, where the catalog says so (docs/api.md#reasoning, rule 5, docs/upstreams.md#reasoning-models). */
+const samplingFields = ["temperature", "top_p", "presence_penalty", "frequency_penalty", ...tokenFields, "logit_bias"]
 /** The gateway's own business, or the store's, which is never used. */
 const ownFields: ReadonlySet<string> = new Set([
   ...["model", "messages", "max_tokens", "max_completion_tokens", "stream", "stream_options", "store", "n"],
   "reasoning_effort"
 ])
-
-/** Those that would show tagged reasoning, or text that is cut off here, token by token. */
-const tokenFields = ["logprobs", "top_logprobs"]
 
 /** Most stop sequences that the vendor takes (docs/upstreams.md#openai-formats). */
 const maxStops = 4
