@@ -11,8 +11,6 @@ import { rephrase } from "../wire/OperatorError.ts"
 /** Signature algorithms of tokens: those of FIPS 186-5 with keys of two parts. */
 export const algorithms = ["ES256", "ES384", "RS256", "PS256"] as const
 
-const NonEmpty = Schema.String.check(Schema.isNonEmpty())
-
 /** A value, or the start of values and `*`. Compared exactly, case included. */
 const Pattern = Schema.String.check(
   Schema.isPattern(/^[^*]*\*?$/, { message: "expected a value, or the start of values and *" }),
@@ -23,7 +21,7 @@ const Patterns = Schema.Union([Pattern, Schema.Array(Pattern).check(Schema.isMin
 export type Patterns = typeof Patterns.Type
 
 /** An https address, plain http on loopback, or a file beside the identity file. */
-const Jwks = NonEmpty.check(
+const Jwks = Schema.NonEmptyString.check(
   Schema.makeFilter((source) => {
     if (!isUrl(source)) return undefined
     const { hostname, protocol } = new URL(source)
@@ -40,9 +38,9 @@ const upTo = (most: Duration.Duration) =>
 
 export const Issuer = Schema.Struct({
   /** The `iss` of its tokens, to the letter. */
-  issuer: NonEmpty,
+  issuer: Schema.NonEmptyString,
   /** The `aud` of its tokens: one of them is enough. */
-  audience: Schema.Union([NonEmpty, Schema.Array(NonEmpty).check(Schema.isMinLength(1))]),
+  audience: Schema.Union([Schema.NonEmptyString, Schema.Array(Schema.NonEmptyString).check(Schema.isMinLength(1))]),
   jwks: Jwks,
   algorithms: Schema.optional(Schema.Array(Schema.Literals(algorithms)).check(Schema.isMinLength(1))),
   /** How far its clock may be from this machine's; a minute unless set. */
@@ -55,9 +53,9 @@ export type Issuer = typeof Issuer.Type
 export const Authority = Schema.Struct({
   name: ShortName,
   /** A PEM file. Each certificate in it is trusted to issue certificates of callers. */
-  certificates: NonEmpty,
+  certificates: Schema.NonEmptyString,
   /** Files with the revocation lists of these authorities, PEM or DER. */
-  crl: Schema.optional(Schema.Union([NonEmpty, Schema.Array(NonEmpty)]))
+  crl: Schema.optional(Schema.Union([Schema.NonEmptyString, Schema.Array(Schema.NonEmptyString)]))
 })
 
 /** What a rule gives. */
@@ -73,9 +71,9 @@ const notEmpty = Schema.makeFilter(
 )
 
 export const TokenRule = Schema.Struct({
-  issuer: NonEmpty,
+  issuer: Schema.NonEmptyString,
   /** Claims by name, or by path as `realm_access/roles`. All must hold. */
-  claims: Schema.Record(NonEmpty, Patterns).check(notEmpty),
+  claims: Schema.Record(Schema.NonEmptyString, Patterns).check(notEmpty),
   ...grant
 })
 export type TokenRule = typeof TokenRule.Type

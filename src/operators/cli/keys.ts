@@ -27,16 +27,14 @@ const subject = Argument.String("ID").pipe(
 
 const limitFlags = Record.map(limitKinds, ({ help, option }) => optionalCount(option, help))
 
-const teamFlag = optionalText("team", "the team whose limits it shares")
-const owner = optionalText("owner", "who answers for it")
-const models = optionalText("models", "base models it may use: claude-*,gpt-5.1")
-const levels = optionalText("levels", "levels it may use: il5,itar")
-const expires = optionalText("expires", "when it ends: 2027-01-31 (at 00:00 UTC), a time, or 90d")
-
-interface Changed {
-  readonly text: string
-  /** Keys, callers and digests of secrets. */
-  readonly ids: ReadonlyArray<string>
+/** What a key may do, and whose it is. */
+const keyFlags = {
+  team: optionalText("team", "the team whose limits it shares"),
+  owner: optionalText("owner", "who answers for it"),
+  models: optionalText("models", "base models it may use: claude-*,gpt-5.1"),
+  levels: optionalText("levels", "levels it may use: il5,itar"),
+  ...limitFlags,
+  expires: optionalText("expires", "when it ends: 2027-01-31 (at 00:00 UTC), a time, or 90d")
 }
 
 const replicaNotes = {
@@ -45,8 +43,12 @@ const replicaNotes = {
   none: ""
 }
 
-/** Replicas learn it from their Redis within two seconds, whenever they see the key file. */
-const notifying = <E, R>(gateway: GatewaySettings, refused: boolean, changed: Effect.Effect<Changed, E, R>) =>
+/** Replicas learn it from their Redis within two seconds, whenever they see the key file. `ids`: keys, callers and digests of secrets. */
+const notifying = <E, R>(
+  gateway: GatewaySettings,
+  refused: boolean,
+  changed: Effect.Effect<{ readonly text: string; readonly ids: ReadonlyArray<string> }, E, R>
+) =>
   Effect.flatMap(changed, ({ ids, text }) =>
     ids.length === 0
       ? Effect.succeed(text)
@@ -80,16 +82,11 @@ export const keysCommand = Command.make("keys").pipe(
       "Create a key and print it, once",
       {
         name: Flag.String("name").pipe(Flag.withDescription("who or what the key is for")),
-        team: teamFlag,
-        owner,
+        ...keyFlags,
         tags: Flag.String("tag").pipe(
           Flag.withDescription("name=value, for the usage records; may be given again"),
           Flag.atLeast(0)
-        ),
-        models,
-        levels,
-        ...limitFlags,
-        expires
+        )
       },
       Effect.fnUntraced(function* (options, gateway) {
         const notice = yield* readNotice(gateway.noticeFile)
@@ -99,16 +96,7 @@ export const keysCommand = Command.make("keys").pipe(
     printing(
       "set",
       "Change a key: what is given, and nothing else",
-      {
-        id,
-        ...limitFlags,
-        expires,
-        models,
-        levels,
-        team: teamFlag,
-        owner,
-        none: optionalText("none", "limits to remove: rpm,expires")
-      },
+      { id, ...keyFlags, none: optionalText("none", "limits to remove: rpm,expires") },
       Effect.fnUntraced(function* ({ id, ...options }, gateway) {
         return yield* setKey(gateway.keysFile, id, options, yield* rulesOf(options.models, gateway))
       })

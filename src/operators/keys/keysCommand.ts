@@ -30,12 +30,6 @@ import {
 /** Options as they were typed (keyOptions). */
 type Typed = Limits & { readonly [name in "team" | "owner" | "models" | "levels" | "expires"]?: string | undefined }
 
-interface CreateOptions extends Typed {
-  readonly name: string
-  /** `name=value` each. */
-  readonly tags?: ReadonlyArray<string> | undefined
-}
-
 /** What a command needs beside its options. */
 interface KeyRules {
   /** Base models of the catalog; absent where none is to be looked up. */
@@ -80,8 +74,12 @@ const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.
 const secretText = (secret: string): string =>
   `  ${secret}\n\nIt is shown this once. Send it in the header x-api-key.\n`
 
-/** Creates a key. The text holds its secret, which is stored nowhere. */
-export const createKey = Effect.fnUntraced(function* (file: string, options: CreateOptions, rules: KeyRules = {}) {
+/** Creates a key. The text holds its secret, which is stored nowhere. `tags`: `name=value` each. */
+export const createKey = Effect.fnUntraced(function* (
+  file: string,
+  options: Typed & { readonly name: string; readonly tags?: ReadonlyArray<string> | undefined },
+  rules: KeyRules = {}
+) {
   const now = yield* DateTime.now
   const name = yield* parseText("name", "who uses the key")(options.name)
   const tags = yield* parseTags(options.tags ?? [])
@@ -122,16 +120,11 @@ const changeKey = <A>(
     })
   )
 
-interface SetOptions extends Typed {
-  /** Options whose limits are removed, comma separated. */
-  readonly none?: string | undefined
-}
-
-/** Changes what is given and no more. */
+/** Changes what is given and no more. `none`: options whose limits are removed, comma separated. */
 export const setKey = Effect.fnUntraced(function* (
   file: string,
   id: string,
-  { none, ...options }: SetOptions,
+  { none, ...options }: Typed & { readonly none?: string | undefined },
   rules: KeyRules = {}
 ) {
   const now = yield* DateTime.now

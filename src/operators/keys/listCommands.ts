@@ -16,11 +16,6 @@ interface ListOptions {
   readonly spent: Ledger["Service"]["spent"]
 }
 
-interface ListKeysOptions extends ListOptions {
-  /** Only keys that work and were not used for so long: `30d`. */
-  readonly unused?: string | undefined
-}
-
 const refusal = ({ disabled, revoked }: Pick<Key, "disabled" | "revoked">): string | undefined => {
   if (revoked !== undefined) return `revoked ${minute(revoked)}`
   return disabled === undefined ? undefined : `disabled ${minute(disabled)}`
@@ -107,8 +102,14 @@ const callersText = (callers: KeyBook["callers"] = []): string =>
     ? ""
     : `\n${table([["CALLER", "STATUS"], ...callers.map((caller) => [caller.id, refusal(caller) ?? ""])])}`
 
-/** All keys, without their secrets, and the callers that are refused. */
-export const listKeys = Effect.fnUntraced(function* (file: string, options: ListKeysOptions) {
+/**
+ * All keys, without their secrets, and the callers that are refused; with `unused` only keys that work and were not used for so
+ * long: `30d`.
+ */
+export const listKeys = Effect.fnUntraced(function* (
+  file: string,
+  options: ListOptions & { readonly unused?: string | undefined }
+) {
   const now = yield* Clock.currentTimeMillis
   const span = yield* parseGiven(options.unused, parseUnused)
   const book = yield* readBook(file)

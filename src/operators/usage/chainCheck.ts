@@ -64,13 +64,8 @@ function* unsigned({ all }: Chains): Generator<Gap> {
     const last = runs.at(-1)
     if (last === undefined) continue
     if (signed === undefined) {
-      yield {
-        kind: "unsigned",
-        place: last.end,
-        instance,
-        seq: last.last,
-        text: "is of a chain that this key has not signed"
-      }
+      const text = "is of a chain that this key has not signed"
+      yield { kind: "unsigned", place: last.end, instance, seq: last.last, text }
     } else if (signed.seq < last.last) {
       const what = `${range(signed.seq + 1, last.last)} ${plural(last.last - signed.seq, "stands", "stand")}`
       yield `chain ${instance}: ${what} after the last signature, which does not prove them, nor that none followed: the gateway still runs, was killed, or the end was removed`
