@@ -14,18 +14,13 @@ const refusesMd5 = (): boolean => {
   }
 }
 
-interface CryptoFacts {
+export const cryptoFacts = () => ({
   /** The version of the OpenSSL that Node brings; that of the FIPS module is its own. */
-  readonly openssl: string
-  readonly fips: boolean
-}
-
-export const cryptoFacts = (): CryptoFacts => ({
   openssl: process.versions.openssl,
   fips: getFips() === 1 && refusesMd5()
 })
 
-export const describeCrypto = ({ openssl, fips }: CryptoFacts): string =>
+export const describeCrypto = ({ openssl, fips }: ReturnType<typeof cryptoFacts>): string =>
   `OpenSSL ${openssl} ${fips ? "with" : "without"} FIPS provider`
 
 /** Refuses to go on where the operator requires FIPS and there is none. */

@@ -13,13 +13,11 @@ const unproxied = [
   ...["169.254.170.2", "169.254.170.23", "[fd00:ec2::254]", "[fd00:ec2::23]"]
 ].join(",")
 
-const usual = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"]
+const usual = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"].flatMap((name) => [name, name.toLowerCase()])
 
 /** For the whole process, before any library is loaded. */
 export const applyProxyRule = ({ httpsProxy }: Pick<GatewaySettings, "httpsProxy">): void => {
-  changeEnvironment(
-    Object.fromEntries(usual.flatMap((name) => [name, name.toLowerCase()]).map((name) => [name, undefined]))
-  )
+  changeEnvironment(Object.fromEntries(usual.map((name) => [name, undefined])))
   if (Option.isNone(httpsProxy)) return
   // google-auth-library reads the environment; MSAL uses `fetch`, and AWS's library Node's agent.
   changeEnvironment({ HTTPS_PROXY: Redacted.value(httpsProxy.value), NO_PROXY: unproxied })

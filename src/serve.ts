@@ -165,7 +165,7 @@ export const serve = Effect.gen(function* () {
   const whenListening = (port: number) => (isWorker ? reportReady(port) : announce(loaded, port))
   if (isWorker || settings.workers === 1) {
     const { serveHere } = yield* Effect.promise(() => import("./serveHere.ts"))
-    return yield* serveHere({ ...loaded, whenListening })
+    return yield* serveHere({ ...loaded, settings, whenListening })
   }
   const workers = runWorkers({ settings, environment: forWorkers, announce: whenListening })
   // The workers have done nothing wrong, and drain.

@@ -4,24 +4,20 @@ import { Cause, Duration, Effect, Exit, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
 import { Drain } from "./http/Drain.ts"
 import { Activity } from "./operators/status/Activity.ts"
-import { gatewayLayer } from "./Server.ts"
+import { type GatewayOptions, gatewayLayer } from "./Server.ts"
 import type { GatewaySettings } from "./Settings.ts"
-import type { CloudSettings } from "./settings/clouds.ts"
 import { crash } from "./statements.ts"
 import { telemetryLayer } from "./Telemetry.ts"
 
-interface ServeOptions<E, R> {
-  readonly gateway: GatewaySettings
-  readonly clouds: CloudSettings
-  readonly sandbox: boolean
+interface ServeOptions<E, R> extends Omit<GatewayOptions, "docs"> {
   /** Run once, when connections are taken on this port. */
   readonly whenListening: (port: number) => Effect.Effect<void, E, R>
 }
 
-const listening = <E, R>({ gateway, whenListening }: ServeOptions<E, R>) =>
+const listening = <E, R>({ settings, whenListening }: ServeOptions<E, R>) =>
   Effect.gen(function* () {
     const { address } = yield* HttpServer.HttpServer
-    yield* whenListening(address._tag === "UnixPathAddress" ? gateway.port : address.port)
+    yield* whenListening(address._tag === "UnixPathAddress" ? settings.port : address.port)
     // A process that is killed writes none at its end.
     flushCompileCache()
   })
@@ -48,10 +44,10 @@ const drainOnShutdown = ({ drainDelay, drainTimeout }: GatewaySettings) =>
 const afterCrash = Duration.seconds(20)
 
 export const serveHere = <E, R>(options: ServeOptions<E, R>) => {
-  const { gateway: settings, clouds, sandbox } = options
+  const { settings, sandbox } = options
   const docs = Option.getOrElse(settings.docs, () => (sandbox ? "public" : "off")) === "public"
   const serving = Layer.mergeAll(Layer.effectDiscard(listening(options)), drainOnShutdown(settings)).pipe(
-    Layer.provide(gatewayLayer({ settings, clouds, docs, sandbox })),
+    Layer.provide(gatewayLayer({ ...options, docs })),
     Layer.provide(Option.isSome(settings.metricsPort) ? Activity.layer : Layer.empty)
   )
   return Effect.scoped(Effect.andThen(Layer.build(serving), crash(afterCrash))).pipe(

@@ -37,11 +37,7 @@ interface WorkersOptions<E, R> {
  * What differs between workers and one process: the limit of requests in flight is divided; each has a metrics port of its own, counted up
  * from `GATEWAY_METRICS_PORT`, because each counts for itself.
  */
-const environmentOf = (
-  { environment, settings }: Pick<WorkersOptions<never, never>, "environment" | "settings">,
-  slot: number
-) => ({
-  ...environment,
+const environmentOf = (settings: GatewaySettings, slot: number) => ({
   GATEWAY_MAX_IN_FLIGHT: String(Math.ceil(settings.maxInFlight / settings.workers)),
   GATEWAY_CLOUD_QUOTA_SHARE: String(settings.cloudQuotaShare / settings.workers),
   ...Option.match(settings.metricsPort, {
@@ -80,7 +76,7 @@ const live = (
  * stops all. The others start when it serves, so that its error is printed once.
  */
 export const runWorkers = Effect.fnUntraced(function* <E, R>(options: WorkersOptions<E, R>) {
-  const { settings } = options
+  const { environment, settings } = options
   const stopWithin = Duration.sum(Duration.sum(settings.drainDelay, settings.drainTimeout), patience)
   const first = yield* Deferred.make<number, WorkerFailed>()
 
@@ -89,7 +85,7 @@ export const runWorkers = Effect.fnUntraced(function* <E, R>(options: WorkersOpt
     let pause = firstPause
     while (true) {
       const startedAt = yield* steadyMillis
-      const reason = yield* live(environmentOf(options, slot), stopWithin, (port) => {
+      const reason = yield* live({ ...environment, ...environmentOf(settings, slot) }, stopWithin, (port) => {
         Deferred.doneUnsafe(ready, Effect.succeed(port))
       })
       if (yield* Deferred.fail(first, new WorkerFailed({ message: `the first worker ended: ${reason}` }))) return

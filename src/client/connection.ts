@@ -24,7 +24,7 @@ export interface PromiseClientOptions extends RetryOptions {
 
 export type Operation = (typeof operations)[keyof typeof operations]
 
-export interface OperationRequest {
+interface OperationRequest {
   readonly operation: Operation
   /** What stands for `{id}` in its path. */
   readonly id?: string
@@ -37,7 +37,7 @@ export interface OperationRequest {
 const headersOf = ({ headers }: Response): GatewayHeaders => readHeaders(Object.fromEntries(headers))
 
 /** Waits, or fails with the signal's reason. */
-const sleep = (milliseconds: number, signal: AbortSignal | undefined) =>
+const sleep = (milliseconds: number, signal?: AbortSignal) =>
   new Promise<void>((resolve, reject) => {
     signal?.throwIfAborted()
     const abort = () => {
@@ -85,10 +85,7 @@ export const makeConnection = ({
   const base = String(baseUrl).replace(/\/+$/, "")
 
   /** The reply, whatever its status, after the attempts that help. */
-  const send = async (
-    { operation, id = "", body, retryable = true }: OperationRequest,
-    signal: AbortSignal | undefined
-  ): Promise<Response> => {
+  const send = async ({ operation, id = "", body, retryable = true }: OperationRequest, signal?: AbortSignal) => {
     const address = base + operation.path.replace("{id}", encodeURIComponent(id))
     for (let n = 0; ; n++) {
       const more = retryable && n < retries
@@ -116,7 +113,7 @@ export const makeConnection = ({
     }
   }
 
-  const textOf = async (response: Response, signal: AbortSignal | undefined): Promise<string> => {
+  const textOf = async (response: Response, signal?: AbortSignal) => {
     try {
       return await response.text()
     } catch (cause) {

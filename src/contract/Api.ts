@@ -5,7 +5,7 @@ import { ChatEvent, Completion } from "./ChatReply.ts"
 import { completeDocument } from "./document.ts"
 import { EmbeddingsGroup } from "./Embeddings.ts"
 import { ApiErrors } from "./Errors.ts"
-import { type Endpoint, endpointsOf, operation, pathsOf } from "./facts.ts"
+import { type Endpoint, endpointsOf, operation, pathsOf, section } from "./facts.ts"
 import { MessagesGroup } from "./MessagesGroup.ts"
 import { ResponsesRequest } from "./Responses.ts"
 import { ResponseObject, ResponsesEvent } from "./ResponsesReply.ts"
@@ -39,9 +39,7 @@ class ChatGroup extends HttpApiGroup.make("chat")
     )
   )
   .middleware(ApiKey)
-  .annotateMerge(
-    OpenApi.annotations({ title: "Chat completions", description: "The OpenAI format, for models of every vendor." })
-  ) {}
+  .annotateMerge(section("Chat completions", "The OpenAI format, for models of every vendor.")) {}
 
 // `POST /v1/responses` as it is documented: a thin proxy to cloud C's responses API (docs/api.md#responses).
 
@@ -71,12 +69,7 @@ class ResponsesGroup extends HttpApiGroup.make("responses")
     )
   )
   .middleware(ApiKey)
-  .annotateMerge(
-    OpenApi.annotations({
-      title: "Responses",
-      description: "The OpenAI responses format, for GPT-class models on Azure."
-    })
-  ) {}
+  .annotateMerge(section("Responses", "The OpenAI responses format, for GPT-class models on Azure.")) {}
 
 export class Api extends HttpApi.make("gateway")
   .add(ChatGroup, MessagesGroup, ResponsesGroup, EmbeddingsGroup, ModelsGroup, HealthGroup)

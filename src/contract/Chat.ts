@@ -13,11 +13,11 @@ import {
   nullable,
   object,
   PositiveInt,
+  question,
   wholeBetween
 } from "./fields.ts"
 import { kind } from "./kinds.ts"
 
-const question = [{ role: "user", content: "What is FedRAMP High?" }] as const
 const ReasoningEffort = Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"])
 
 const penalty = (what: string) =>

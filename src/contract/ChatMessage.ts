@@ -72,12 +72,9 @@ const ExtraContent = nullable(
 /** In a history there is whatever a model called it, also what it made up (`functions.get`). */
 const CalledName = string("The function's name, as the model wrote it.", "get_weather")
 
+const CallId = Schema.String.check(atMost(chatLimits.toolCallId, "characters"))
 export const ToolCall = object({
-  id: described(
-    Schema.String.check(atMost(chatLimits.toolCallId, "characters")),
-    "The call's ID, which the tool message names.",
-    "call_1"
-  ),
+  id: described(CallId, "The call's ID, which the tool message names.", "call_1"),
   type: nullable(Schema.Literal("function"), "The kind of tool.", "function"),
   function: object({
     name: CalledName,
@@ -131,11 +128,7 @@ const AssistantMessage = object({
 const ToolMessage = object({
   role: Schema.Literal("tool"),
   content: described(plainText("tool"), "What the tool answered.", "21 °C"),
-  tool_call_id: described(
-    Schema.String.check(atMost(chatLimits.toolCallId, "characters")),
-    "The `id` of the call that this answers.",
-    "call_1"
-  )
+  tool_call_id: described(CallId, "The `id` of the call that this answers.", "call_1")
 }).annotate(named("ToolMessage", "What a tool answered."))
 export const ChatMessage = Schema.Union([
   SystemMessage,

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { ToolCall } from "./ChatMessage.ts"
 import { StreamedDetail } from "./Errors.ts"
-import { described, int, maybe, named, object, ParsedJson, string } from "./fields.ts"
+import { answer, described, int, maybe, named, object, ParsedJson, string } from "./fields.ts"
 import { advisories } from "./Governance.ts"
 
 export const FinishReason = Schema.Literals(["stop", "length", "tool_calls", "content_filter"]).annotate(
@@ -79,11 +79,7 @@ export const Completion = object({
     choices: [
       {
         index: 0,
-        message: {
-          role: "assistant",
-          content: "FedRAMP High is the strictest of the three FedRAMP baselines.",
-          refusal: null
-        },
+        message: { role: "assistant", content: answer, refusal: null },
         logprobs: null,
         finish_reason: "stop"
       }

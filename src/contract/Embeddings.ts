@@ -1,8 +1,8 @@
 /** `POST /v1/embeddings`: vectors of 1,024 (docs/api.md#embeddings). */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { ApiErrors } from "./Errors.ts"
-import { operation } from "./facts.ts"
+import { operation, section } from "./facts.ts"
 import { type AsJson, described, int, ModelField, named, nullable, object, string } from "./fields.ts"
 import { guardActions } from "./Governance.ts"
 import { ApiKey } from "./Security.ts"
@@ -83,4 +83,4 @@ export class EmbeddingsGroup extends HttpApiGroup.make("embeddings")
     )
   )
   .middleware(ApiKey)
-  .annotateMerge(OpenApi.annotations({ title: "Embeddings", description: "Vectors of 1,024 for text." })) {}
+  .annotateMerge(section("Embeddings", "Vectors of 1,024 for text.")) {}

@@ -15,6 +15,7 @@ import {
   object,
   ParsedJson,
   PositiveInt,
+  question,
   string,
   Whole
 } from "./fields.ts"
@@ -83,8 +84,6 @@ const OutputConfig = object({
     "JSON of a schema, where the deployment has it."
   )
 })
-
-const question = [{ role: "user", content: "What is FedRAMP High?" }] as const
 
 /** Those that count as input. */
 const inputFields = {

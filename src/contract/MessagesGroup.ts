@@ -3,10 +3,10 @@
  * message, and the events of its stream (docs/api.md#messages-stream).
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { MessagesErrors, StreamedDetail } from "./Errors.ts"
-import { operation } from "./facts.ts"
-import { described, int, maybe, named, object, ParsedJson, string } from "./fields.ts"
+import { operation, section } from "./facts.ts"
+import { answer, described, int, maybe, named, object, ParsedJson, string } from "./fields.ts"
 import { advisories, Governance, GuardAction, guardActions } from "./Governance.ts"
 import { eventKinds, kind, kinds, oneOf } from "./kinds.ts"
 import { CountRequest, MessagesRequest } from "./Messages.ts"
@@ -63,7 +63,7 @@ export const Message = object({
     type: "message",
     role: "assistant",
     model: "claude-sonnet-4-5",
-    content: [{ type: "text", text: "FedRAMP High is the strictest of the three FedRAMP baselines." }],
+    content: [{ type: "text", text: answer }],
     stop_reason: "end_turn",
     stop_sequence: null,
     usage: { input_tokens: 14, output_tokens: 17 }
@@ -165,4 +165,4 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
         )
       )
   )
-  .annotateMerge(OpenApi.annotations({ title: "Messages", description: "The Anthropic format, for Claude models." })) {}
+  .annotateMerge(section("Messages", "The Anthropic format, for Claude models.")) {}

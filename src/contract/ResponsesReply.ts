@@ -1,6 +1,6 @@
 /** What the responses endpoint answers: the response, and the events of its stream (docs/api.md#responses-stream). */
 import { Schema } from "effect"
-import { described, int, maybe, named, object, ParsedJson, string } from "./fields.ts"
+import { answer, described, int, maybe, named, object, ParsedJson, string } from "./fields.ts"
 import { advisories } from "./Governance.ts"
 import { eventKinds, kind, kinds, oneOf } from "./kinds.ts"
 import { customCall, functionCall, localCalls, reasoning } from "./ResponsesInput.ts"
@@ -76,13 +76,7 @@ export const ResponseObject = object({
         type: "message",
         id: "msg_01",
         role: "assistant",
-        content: [
-          {
-            type: "output_text",
-            text: "FedRAMP High is the strictest of the three FedRAMP baselines.",
-            annotations: []
-          }
-        ]
+        content: [{ type: "output_text", text: answer, annotations: [] }]
       }
     ],
     usage: { input_tokens: 14, output_tokens: 17, total_tokens: 31 }

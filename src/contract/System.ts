@@ -1,8 +1,8 @@
 /** `GET /v1/models`, `GET /v1/models/{id}` and `GET /health`. */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { HealthErrors, ListErrors, ModelErrors } from "./Errors.ts"
-import { operation } from "./facts.ts"
+import { operation, section } from "./facts.ts"
 import { boolean, described, int, named, string } from "./fields.ts"
 import { ApiKey } from "./Security.ts"
 import { service, version } from "./version.ts"
@@ -92,7 +92,7 @@ export class ModelsGroup extends HttpApiGroup.make("models")
         )
       )
   )
-  .annotateMerge(OpenApi.annotations({ title: "Models", description: "The model IDs that can be requested." })) {}
+  .annotateMerge(section("Models", "The model IDs that can be requested.")) {}
 
 export class HealthGroup extends HttpApiGroup.make("health", { topLevel: true })
   .add(
@@ -105,4 +105,4 @@ export class HealthGroup extends HttpApiGroup.make("health", { topLevel: true })
       )
     )
   )
-  .annotateMerge(OpenApi.annotations({ title: "Health", description: "For load balancers." })) {}
+  .annotateMerge(section("Health", "For load balancers.")) {}

@@ -24,6 +24,9 @@ export const operation = (
   return Context.add(OpenApi.annotations({ identifier, summary, description }), EndpointFacts, { surface })
 }
 
+/** Annotates a group of endpoints with what the document says of it. */
+export const section = (title: string, description: string) => OpenApi.annotations({ title, description })
+
 export interface Endpoint extends Facts {
   /** What its model IDs are resolved for; undefined where it takes none. */
   readonly purpose: Purpose | undefined

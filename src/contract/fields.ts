@@ -83,6 +83,10 @@ export const named = <const A>(identifier: string, description: string, ...examp
   ...(examples.length === 0 ? {} : { examples })
 })
 
+/** A conversation for examples, and what a model answers. */
+export const question = [{ role: "user", content: "What is FedRAMP High?" }] as const
+export const answer = "FedRAMP High is the strictest of the three FedRAMP baselines."
+
 /** What an optional field says beside its description. */
 export interface Notes<A> {
   /** What holds where the field is absent. */

@@ -129,15 +129,6 @@ export type VertexSettings = Config.Success<typeof vertex>
 export type BedrockSettings = Config.Success<typeof bedrock>
 export type AzureSettings = Config.Success<typeof azure>
 
-/** Which clouds are configured, and how. */
-export interface CloudSettings {
-  /** Whether they are the sandbox's: replies and records then name it. */
-  readonly simulated: boolean
-  readonly vertex: Option.Option<VertexSettings>
-  readonly bedrock: Option.Option<BedrockSettings>
-  readonly azure: Option.Option<AzureSettings>
-}
-
 export const activeClouds = (clouds: CloudSettings): ReadonlySet<Cloud> =>
   new Set(allClouds.filter((cloud) => clouds[cloud]._tag === "Some"))
 
@@ -155,13 +146,15 @@ const when = <A>(cloud: Cloud, config: Config.Config<A>) =>
     )
   )
 
-/** Every cloud that is configured. */
+/** Which clouds are configured, and how. */
 export const cloudsConfig = Config.all({
-  simulated: Config.succeed(false),
+  /** Whether they are the sandbox's: replies and records then name it. */
+  simulated: Config.succeed<boolean>(false),
   vertex: when("vertex", vertex),
   bedrock: when("bedrock", bedrock),
   azure: when("azure", azure)
 })
+export type CloudSettings = Readonly<Config.Success<typeof cloudsConfig>>
 
 // Where the active clouds are reached, and what the boundary rests on beside the partition table: addresses of the operator's own.
 
