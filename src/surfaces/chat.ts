@@ -8,7 +8,6 @@ import type { Route } from "../catalog/Route.ts"
 import { estimateOf, isCount, reservedOutput, type Tokens } from "../catalog/Tokens.ts"
 import { ChatRequest } from "../contract/Chat.ts"
 import { type ApiError, apiErrorBody } from "../contract/Errors.ts"
-import type { Governance } from "../contract/Governance.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import type { Frame, Progress, Protocol } from "../stream/Frame.ts"
 import { Adjusted, reportLeftOut } from "../vendors/adjustments.ts"
@@ -47,6 +46,7 @@ export const chatProtocol = (options: {
   const progress: Progress = { end: undefined, early: false, bytes: 0, kept: 0 }
   /** Events of the cloud so far. */
   let events = 0
+  let begun = false
   /** Nothing has been said yet. */
   let silent = true
   let ending: Ending | undefined
@@ -65,8 +65,8 @@ export const chatProtocol = (options: {
 
   /** Says the role, once. */
   const begin = (): void => {
-    const role = writer.begin()
-    if (role !== undefined) frames.push({ data: role })
+    if (!begun) frames.push({ data: writer.role })
+    begun = true
   }
 
   const out: Pieces = {
@@ -109,14 +109,10 @@ export const chatProtocol = (options: {
     ending = all
     // An answer of no words has empty content and not none, so that what clients assemble can be given back.
     if (silent) out.push({ type: "text", text: "" })
-    const last = (governance: Governance | undefined) => writer.finish(all, governance)
-    const final = last(undefined)
-    for (const [at, data] of final.entries()) {
-      const frame = frameOf(data)
-      frames.push(
-        at < final.length - 1 ? frame : { ...frame, flagged: (governance) => [{ data: last(governance)[at] ?? data }] }
-      )
-    }
+    frames.push({
+      ...frameOf(writer.finish(all, undefined)),
+      flagged: (governance) => [{ data: writer.finish(all, governance) }]
+    })
     frames.push(done)
     progress.end = "complete"
   }
@@ -147,12 +143,7 @@ export const chatProtocol = (options: {
       return takeFrames()
     },
     inBand: (error, governance) => [
-      {
-        data: JSON.stringify({
-          ...apiErrorBody(apiError(error)),
-          ...(governance === undefined ? {} : { x_gateway_governance: governance })
-        })
-      }
+      { data: JSON.stringify({ ...apiErrorBody(apiError(error)), x_gateway_governance: governance }) }
     ],
     usage: () => (includeUsage ? makeUsage(ending?.usage ?? usageOf(undefined)) : undefined),
     summary: () => ({
@@ -164,11 +155,10 @@ export const chatProtocol = (options: {
 }
 
 interface PreparedChat extends Prepared {
-  readonly dialect: Dialect
-  readonly route: Route
-  readonly request: ChatRequest
+  readonly reader: () => ReplyReader
   readonly heading: Heading
   readonly inputEstimate: number
+  readonly includeUsage: boolean
 }
 
 const countsOf = ({ messages, tools }: ChatRequest): Counts => {
@@ -211,8 +201,11 @@ const joinTextArrays = (body: JsonObject): JsonObject =>
 /** What is read by its schema and said anew by every dialect is not walked: the rest is forwarded as it came. */
 const readFields: ReadonlySet<string> = new Set([...ownFields, "messages", "response_format"])
 
-/** What of a request its reply is read by: neither the conversation nor the tools, which are not held while a stream runs. */
-const replied = (request: ChatRequest): ChatRequest => ({ ...request, messages: [], tools: null })
+/** A reader for the reply. Neither the conversation nor the tools are held while a stream runs. */
+const readerFor = (dialect: Dialect, route: Route, request: ChatRequest): (() => ReplyReader) => {
+  const kept = { ...request, messages: [], tools: null }
+  return () => dialect.reader(route, kept)
+}
 
 /** The body as the deployment takes it; what it does not take is named, too, unless it asked for nothing. */
 const stripped = (body: JsonObject, { refused, strip: fields }: Route, adjusted: Adjusted): JsonObject => {
@@ -240,16 +233,15 @@ export const chat: Surface<ChatRequest, PreparedChat, ApiError> = {
       adjusted: [...adjusted],
       stream: request.stream === true,
       maxOutput: reservedOutput(body, route.model),
-      dialect,
-      route,
-      request: replied(request),
+      reader: readerFor(dialect, route, request),
       heading: { id: `chatcmpl-${id}`, created: Math.floor(startedAt / 1000), model: request.model },
-      inputEstimate
+      inputEstimate,
+      includeUsage: request.stream_options?.include_usage === true
     }))
   },
   ahead: printInputs,
-  answer: ({ dialect, route, request, heading, inputEstimate }, { body, bytes }) =>
-    Result.map(readAnswer(dialect.reader(route, request), body), (answer) => {
+  answer: ({ heading, inputEstimate, reader }, { body, bytes }) =>
+    Result.map(readAnswer(reader(), body), (answer) => {
       const received = { stream: false, events: 0, bytes: bytes.length, inputEstimate }
       const usage = isCount(answer.usage, received) ? answer.usage : estimateOf(answer.usage, received)
       return {
@@ -260,11 +252,5 @@ export const chat: Surface<ChatRequest, PreparedChat, ApiError> = {
         filtered: answer.finishReason === "content_filter"
       }
     }),
-  protocol: ({ dialect, route, request, heading, inputEstimate }) =>
-    chatProtocol({
-      reader: dialect.reader(route, request),
-      heading,
-      inputEstimate,
-      includeUsage: request.stream_options?.include_usage === true
-    })
+  protocol: (prepared) => chatProtocol({ ...prepared, reader: prepared.reader() })
 }

@@ -198,8 +198,8 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
             code: code ?? type,
             message,
             param: null,
-            sequence_number: last === undefined ? 0 : last + 1,
-            ...(governance === undefined ? {} : { x_gateway_governance: governance })
+            sequence_number: (last ?? -1) + 1,
+            x_gateway_governance: governance
           })
         }
       ]

@@ -201,31 +201,25 @@ export const renderCompletion = (
 type Choice = CompletionChunk["choices"][number]
 type Delta = Choice["delta"]
 
-/** Writes the chunks of one stream, as the JSON text of each. It has state: whether the role has been said. */
+/** Writes the chunks of one stream, as the JSON text of each. */
 export const chunkWriter = ({ includeUsage, id, created, model }: Heading & { readonly includeUsage: boolean }) => {
   const print = (choice: Choice, ending: Partial<CompletionChunk> = {}): string => {
     const chunk: CompletionChunk = { id, object: "chat.completion.chunk", created, model, choices: [choice], ...ending }
     return JSON.stringify(chunk)
   }
-  const role = print({ index: 0, delta: { role: "assistant" }, finish_reason: null })
-  let begun = false
   return {
-    /** The role's chunk, once. */
-    begin: (): string | undefined => {
-      if (begun) return undefined
-      begun = true
-      return role
-    },
-    /** The chunk of a piece, before which the role's has been said; undefined for a piece without a delta. */
+    /** The first chunk. */
+    role: print({ index: 0, delta: { role: "assistant" }, finish_reason: null }),
+    /** The chunk of a piece; undefined for one without a delta. */
     write: (piece: Piece): string | undefined => {
       const delta = deltaOf(piece)
       if (delta === undefined) return undefined
       const logprobs = "logprobs" in piece ? { logprobs: piece.logprobs } : {}
       return print({ index: 0, delta, ...logprobs, finish_reason: null })
     },
-    /** The one final chunk, with usage where it was asked for and the flag where there is one; the role's first, if unsaid. */
-    finish: ({ finishReason, usage, served }: Ending, governance: Governance | undefined): ReadonlyArray<string> => {
-      const final = print(
+    /** The one final chunk, with usage where it was asked for and the flag where there is one. */
+    finish: ({ finishReason, usage, served }: Ending, governance: Governance | undefined): string =>
+      print(
         { index: 0, delta: {}, finish_reason: finishReason },
         {
           ...(includeUsage && usage !== undefined ? { usage: makeUsage(usage) } : {}),
@@ -233,8 +227,6 @@ export const chunkWriter = ({ includeUsage, id, created, model }: Heading & { re
           ...(governance === undefined ? {} : { x_gateway_governance: governance })
         }
       )
-      return begun ? [final] : [role, final]
-    }
   }
 }
 

@@ -123,12 +123,8 @@ export const chunksOf = (
   ending?: Ending,
   governance?: Governance
 ): ReadonlyArray<string> => {
-  const chunks: Array<string> = []
-  for (const piece of pieces) {
-    const chunk = writer.write(piece)
-    if (chunk !== undefined) chunks.push(...[writer.begin() ?? []].flat(), chunk)
-  }
-  return ending === undefined ? chunks : [...chunks, ...writer.finish(ending, governance)]
+  const chunks = pieces.flatMap((piece) => writer.write(piece) ?? [])
+  return [writer.role, ...chunks, ...(ending === undefined ? [] : [writer.finish(ending, governance)])]
 }
 
 /** What a stream comes to, in the shape of an unstreamed answer. */
