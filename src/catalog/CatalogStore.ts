@@ -93,16 +93,14 @@ export interface CatalogFiles {
 }
 
 /** Each file with its text, by its role. */
-type Texts = Readonly<Partial<Record<"catalog" | "overlay", { readonly file: string; readonly text: string }>>>
-
 const readTexts = Effect.fnUntraced(function* ({ catalogFile, catalogOverlay }: CatalogFiles) {
-  const one = (file: string) => Effect.map(readCatalog(file), (text) => ({ file, text }))
-  const texts: Texts = {
-    ...(Option.isSome(catalogFile) ? { catalog: yield* one(catalogFile.value) } : {}),
-    ...(Option.isSome(catalogOverlay) ? { overlay: yield* one(catalogOverlay.value) } : {})
-  }
-  return texts
+  const one = Option.match({
+    onNone: () => Effect.undefined,
+    onSome: (file: string) => Effect.map(readCatalog(file), (text) => ({ file, text }))
+  })
+  return { catalog: yield* one(catalogFile), overlay: yield* one(catalogOverlay) }
 })
+type Texts = Effect.Success<ReturnType<typeof readTexts>>
 
 const refusedAs = (source: string) =>
   Result.mapError((problems: ReadonlyArray<string>) => new CatalogError({ source, problems }))

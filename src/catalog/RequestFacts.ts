@@ -66,6 +66,13 @@ export const outcomeOf = ({ code, reason, upstreamStatus }: GatewayError): Outco
   return upstreamStatus === undefined ? reasons[reason] : "upstream_error"
 }
 
+interface CallerFacts {
+  readonly name: string
+  readonly team?: { readonly name: string } | undefined
+  readonly owner?: string | undefined
+  readonly tags?: Readonly<Record<string, string>> | undefined
+}
+
 export interface RequestFacts {
   /** The gateway's own ID, a UUID. */
   readonly id: string
@@ -77,13 +84,10 @@ export interface RequestFacts {
   readonly source: string | undefined
   /** Undefined for paths that no endpoint answers, and for `/health`. */
   readonly surface: SurfaceName | undefined
-  /** Whose key it is, once it is known to be good. */
+  /** Whose key it is, also of one that is refused. */
   readonly keyId: string | undefined
-  readonly keyName: string | undefined
-  readonly team: string | undefined
-  /** Who answers for the key. */
-  readonly owner: string | undefined
-  readonly tags: Readonly<Record<string, string>> | undefined
+  /** Who calls, once the key is known to be good. `owner`: who answers for the key. */
+  readonly caller: CallerFacts | undefined
   /** The ID that was asked for, as the caller wrote it. */
   readonly modelId: string | undefined
   readonly route: Route | undefined

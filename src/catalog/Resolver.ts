@@ -19,20 +19,12 @@ interface ModelId {
   readonly level: Level
 }
 
-/** Why a text is no model ID. `bare`: there is no `:` in it; `unknown-level`: `level` is not one of `levels`. */
-type ModelIdProblem =
-  | { readonly problem: "bare"; readonly base: string }
-  | { readonly problem: "unknown-level"; readonly base: string; readonly level: string }
-  | { readonly problem: "empty-base"; readonly base: ""; readonly level: Level }
-
-/** Reads an ID. Whether its base model exists is the resolver's question. */
-export const parseModelId = (text: string): Result.Result<ModelId, ModelIdProblem> => {
+/** Reads an ID; there is no level where the text names none that exists. Whether there is such a model is the resolver's question. */
+export const parseModelId = (text: string): { readonly base: string; readonly level: Level | undefined } => {
   const colon = text.lastIndexOf(":")
-  if (colon < 0) return Result.fail({ problem: "bare", base: text })
-  const base = text.slice(0, colon)
+  if (colon < 0) return { base: text, level: undefined }
   const level = text.slice(colon + 1)
-  if (!isLevel(level)) return Result.fail({ problem: "unknown-level", base, level })
-  return base === "" ? Result.fail({ problem: "empty-base", base, level }) : Result.succeed({ base, level })
+  return { base: text.slice(0, colon), level: isLevel(level) ? level : undefined }
 }
 
 /** The inverse of `parseModelId`. */
@@ -80,11 +72,8 @@ const names = (entries: ReadonlyArray<Entry>): string => {
   return shown.join(", ") + (entries.length > maxNames ? `, and ${entries.length - maxNames} more` : "")
 }
 
-type Parsed = ReturnType<typeof parseModelId>
-
 /** One ID of each model: at the level that was asked for, where the model has it. */
-const onePerModel = (entries: ReadonlyArray<Entry>, asked: Parsed): string => {
-  const level = Result.isSuccess(asked) ? asked.success.level : undefined
+const onePerModel = (entries: ReadonlyArray<Entry>, level: Level | undefined): string => {
   const chosen = new Map<string, Entry>()
   for (const entry of entries) {
     if (!chosen.has(entry.model.id) || entry.level === level) chosen.set(entry.model.id, entry)
@@ -117,12 +106,11 @@ const closest = (asked: string, bases: ReadonlyArray<string>): ReadonlyArray<str
 const form = "a model ID is <base_model>:<level>"
 const seeList = "GET /v1/models lists every ID"
 
-const baseOf = (id: string): string => id.slice(0, id.lastIndexOf(":"))
-
 /** What is wrong with an ID whose base model exists. */
-const complaint = (parsed: Parsed): string => {
-  if (Result.isSuccess(parsed)) return `asks for a level that ${parsed.success.base} is not authorized for`
-  return parsed.failure.problem === "bare" ? `has no level: ${form}` : "has an unknown level"
+const complaint = (id: string): string => {
+  const { base, level } = parseModelId(id)
+  if (level !== undefined) return `asks for a level that ${base} is not authorized for`
+  return id === base ? `has no level: ${form}` : "has an unknown level"
 }
 
 /** What there is. */
@@ -143,8 +131,7 @@ interface Known {
  */
 const explainUnresolved = (id: string, purpose: Purpose, known: Known): string => {
   const { catalog, bound, served, leftOut, paths } = known
-  const parsed = parseModelId(id)
-  const { base } = Result.merge(parsed)
+  const { base, level } = parseModelId(id)
   const model = `model ${quote(id)}`
   const found = catalog.models.find((candidate) => candidate.id === base)
   const usable = served.filter((entry) => takes(purpose, entry))
@@ -152,19 +139,20 @@ const explainUnresolved = (id: string, purpose: Purpose, known: Known): string =
   if (found === undefined) {
     const near = closest(base, [...new Set(usable.map((entry) => entry.model.id))])
     const similar = usable.filter((entry) => near.includes(entry.model.id))
-    const hint = similar.length > 0 ? `similar: ${onePerModel(similar, parsed)}; ` : ""
+    const hint = similar.length > 0 ? `similar: ${onePerModel(similar, level)}; ` : ""
     return `${model} does not exist: ${form}; ${hint}${seeList}`
   }
   const own = served.filter((entry) => entry.model.id === base)
-  const elsewhere = leftOut.has(id) || (!bound.has(id) && [...leftOut].some((other) => baseOf(other) === base))
+  const elsewhere =
+    leftOut.has(id) || (!bound.has(id) && [...leftOut].some((other) => parseModelId(other).base === base))
   const unavailable = elsewhere
-    ? `is not available here, because this region is not authorized for ${Result.isSuccess(parsed) ? parsed.success.level : "it"}`
+    ? `is not available here, because this region is not authorized for ${level ?? "it"}`
     : "is not available here, because its cloud is not configured"
   if (own.length === 0) {
-    const others = usable.length > 0 ? `available: ${onePerModel(usable, parsed)}; ` : ""
+    const others = usable.length > 0 ? `available: ${onePerModel(usable, level)}; ` : ""
     return `${model} ${unavailable}; ${others}${seeList}`
   }
-  const wrong = bound.has(id) ? unavailable : complaint(parsed)
+  const wrong = bound.has(id) ? unavailable : complaint(id)
   const fitting = own.filter((entry) => takes(purpose, entry))
   if (fitting.length > 0) return `${model} ${wrong}; use one of: ${names(fitting)}`
   return (

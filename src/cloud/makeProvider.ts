@@ -19,10 +19,19 @@ import type { Event } from "../wire/sse.ts"
 import { type CallContext, CurrentCall, makeClient, postJson } from "./client.ts"
 import { connections } from "./connections.ts"
 import type { AuthHeaders, CredentialError } from "./credentials.ts"
-import { faultError, framingError, malformed, retryAfterOf, statusFault, unexpected } from "./fault.ts"
+import {
+  clientError,
+  faultError,
+  framingError,
+  isUnreachable,
+  isUnsent,
+  malformed,
+  retryAfterOf,
+  statusFault,
+  unexpected
+} from "./fault.ts"
 import { type Asker, type Attempt, type CallKind, type Cloud, Provider, type UpstreamCall } from "./Provider.ts"
 import { makeBreaker, makeRegions, type Target, targetOf } from "./regions.ts"
-import { clientError, isUnreachable, isUnsent } from "./transport.ts"
 
 // Attempts
 

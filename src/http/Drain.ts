@@ -16,44 +16,33 @@ const shutDown = new GatewayError({
   code: "drained"
 })
 
-export class Drain extends Context.Service<
-  Drain,
-  {
-    readonly draining: () => boolean
-    readonly begin: Effect.Effect<void>
+const makeDrain = Effect.map(Audit, (audit) => {
+  let draining = false
+  let expired = false
+  const waiting = new Set<(error: GatewayError) => void>()
+  return {
+    draining: () => draining,
+    begin: Effect.sync(() => {
+      if (!draining) audit({ audit: "gateway.draining", outcome: "success" })
+      draining = true
+    }),
     /** Why what is still running is ended; undefined until then. */
-    readonly ended: () => GatewayError | undefined
+    ended: () => (expired ? shutDown : undefined),
     /** `end` is called when running streams have had their time (`GATEWAY_DRAIN_TIMEOUT`). Answers what stops that. */
-    readonly onExpired: (end: (error: GatewayError) => void) => () => void
-    readonly expire: Effect.Effect<void>
-  }
->()("gateway/http/Drain") {
-  static readonly layer = Layer.effect(
-    Drain,
-    Effect.gen(function* () {
-      const audit = yield* Audit
-      let draining = false
-      let expired = false
-      const waiting = new Set<(error: GatewayError) => void>()
-      return {
-        draining: () => draining,
-        begin: Effect.sync(() => {
-          if (!draining) audit({ audit: "gateway.draining", outcome: "success" })
-          draining = true
-        }),
-        ended: () => (expired ? shutDown : undefined),
-        onExpired: (end) => {
-          if (expired) end(shutDown)
-          else waiting.add(end)
-          return () => void waiting.delete(end)
-        },
-        expire: Effect.sync(() => {
-          expired = true
-          for (const end of waiting) end(shutDown)
-        })
-      }
+    onExpired: (end: (error: GatewayError) => void) => {
+      if (expired) end(shutDown)
+      else waiting.add(end)
+      return () => void waiting.delete(end)
+    },
+    expire: Effect.sync(() => {
+      expired = true
+      for (const end of waiting) end(shutDown)
     })
-  )
+  }
+})
+
+export class Drain extends Context.Service<Drain, Effect.Success<typeof makeDrain>>()("gateway/http/Drain") {
+  static readonly layer = Layer.effect(Drain, makeDrain)
 }
 
 // Why a running stream may not go on: its caller has lost its access, or the server has to stop.

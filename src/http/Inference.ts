@@ -171,12 +171,11 @@ export class Inference extends Context.Service<
       const whole = makeWholeReply(settings)
       const resend = makeResend()
       const guards = Option.getOrUndefined(yield* Effect.serviceOption(GuardRequests))
-      const limits = { maxBytes: settings.maxBodyBytes, timeout: settings.bodyTimeout }
 
       const handler = <Request extends NamesModel, P extends Prepared, E extends ApiError | MessagesError>(
         surface: Surface<Request, P, E>
       ): Handler<E> => {
-        const read = bodyReader(surface, limits, settings.textArrays ? surface.joinTexts : undefined)
+        const read = bodyReader(surface, settings, settings.textArrays ? surface.joinTexts : undefined)
         const { protocol } = surface
 
         const call = (ready: Ready<P>, record: RequestRecord): Sent => {

@@ -162,22 +162,6 @@ export class RequestRecord implements RequestFacts {
     return this.caller?.id ?? this.refusedId
   }
 
-  get keyName(): string | undefined {
-    return this.caller?.name
-  }
-
-  get team(): string | undefined {
-    return this.caller?.team?.name
-  }
-
-  get owner(): string | undefined {
-    return this.caller?.owner
-  }
-
-  get tags(): RequestFacts["tags"] {
-    return this.caller?.tags
-  }
-
   get cost(): number | undefined {
     const prices = this.route?.deployment.prices
     const { charged } = this

@@ -7,9 +7,12 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { Duration, Effect, identity, Result, Schema, SchemaIssue } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { GatewayError, invalid, noRoom } from "../catalog/GatewayError.ts"
+import type { ApiError, MessagesError } from "../contract/Errors.ts"
 import { fitsText } from "../contract/fields.ts"
 import { issueWords, plainMessage } from "../contract/words.ts"
 import { ServerResponse } from "../nodeHttp.ts"
+import type { GatewaySettings } from "../Settings.ts"
+import type { NamesModel, Prepared, Surface } from "../surfaces/Surface.ts"
 import { type JsonText, keepRead } from "../vendors/toolCalls.ts"
 import { isObject, type JsonObject } from "../wire/json.ts"
 import { type Budget, maxNesting, newBudget, parse } from "../wire/parse.ts"
@@ -17,10 +20,7 @@ import { maxDepth, maxFields, type Refusal } from "../wire/parseInSlices.ts"
 import { inOneTurn } from "../wire/slices.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
-interface BodyLimits {
-  readonly maxBytes: number
-  readonly timeout: Duration.Duration
-}
+type BodyLimits = Pick<GatewaySettings, "bodyTimeout" | "maxBodyBytes">
 
 /** Bytes of a body that have room before they come. */
 const unseen = 16 * 1024
@@ -60,10 +60,14 @@ const sayContinue = (response: ReturnType<typeof NodeHttpServerRequest.toServerR
 }
 
 /** Reads the body off the socket. What is left of a refused one is thrown away by the server. */
-const readBytes = (request: HttpServerRequest.HttpServerRequest, { maxBytes, timeout }: BodyLimits, record: Taking) =>
+const readBytes = (
+  request: HttpServerRequest.HttpServerRequest,
+  { bodyTimeout, maxBodyBytes }: BodyLimits,
+  record: Taking
+) =>
   Effect.callback<Buffer, GatewayError>((resume) => {
     const declared = Number(request.headers["content-length"] ?? 0)
-    if (declared > maxBytes) return resume(Effect.fail(tooLarge(maxBytes)))
+    if (declared > maxBodyBytes) return resume(Effect.fail(tooLarge(maxBodyBytes)))
     // Of a larger one at most twice as much as has come: who sends nothing takes nothing from others.
     let admitted = Math.min(declared, unseen)
     if (!record.admit(admitted)) return resume(Effect.fail(noRoom))
@@ -89,7 +93,7 @@ const readBytes = (request: HttpServerRequest.HttpServerRequest, { maxBytes, tim
     const take = (chunk: Buffer) => {
       if (over) return
       size += chunk.length
-      if (size > maxBytes) finish(Effect.fail(tooLarge(maxBytes)))
+      if (size > maxBodyBytes) finish(Effect.fail(tooLarge(maxBodyBytes)))
       else if (fits()) chunks.push(chunk)
       else finish(Effect.fail(noRoom))
     }
@@ -99,7 +103,7 @@ const readBytes = (request: HttpServerRequest.HttpServerRequest, { maxBytes, tim
       finish(Effect.succeed(bytes))
     }
     const cut = () => finish(Effect.fail(brokenOff))
-    const timer = setTimeout(() => finish(Effect.fail(tooSlow)), Duration.toMillis(timeout))
+    const timer = setTimeout(() => finish(Effect.fail(tooSlow)), Duration.toMillis(bodyTimeout))
     incoming.on("data", take).on("end", end).on("error", cut).on("close", cut)
     // A caller that asked first gets 100 Continue, which Node does not send. In HTTP/1.0 there is no such answer.
     if (request.headers.expect !== undefined && incoming.httpVersion === "1.1") {
@@ -172,19 +176,16 @@ const readTexts = Effect.fnUntraced(function* (texts: ReadonlyArray<JsonText>, b
   }
 })
 
-/** What a surface says of its bodies. */
-interface Reads<A> {
-  readonly schema: Schema.ConstraintDecoder<unknown>
-  readonly plainNumbers?: ((body: JsonObject) => JsonObject) | undefined
-  readonly texts?: ((request: A) => ReadonlyArray<JsonText>) | undefined
-}
-
 /**
  * A reader of bodies of one schema, the endpoint's own (docs/decisions.md#one-schema-a-request). `before` changes a body before it
  * is decoded.
  */
-export const bodyReader = <A>(
-  { plainNumbers, schema, texts }: Reads<A>,
+export const bodyReader = <A extends NamesModel>(
+  {
+    plainNumbers,
+    schema,
+    texts
+  }: Pick<Surface<A, Prepared, ApiError | MessagesError>, "plainNumbers" | "schema" | "texts">,
   limits: BodyLimits,
   before: (body: JsonObject) => JsonObject = identity
 ) => {

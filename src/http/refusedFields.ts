@@ -143,20 +143,14 @@ const contextOf = ({ bodies: [body = {}], operation }: Sent, of: Paths | undefin
   return JSON.stringify([operation, anthropic_version, anthropic_beta, effort, of && digestOf(body, of)])
 }
 
-interface RefusalMemory {
-  /** What of this request the deployment is known to refuse. */
-  readonly known: (deployment: Deployment, sent: Sent) => Paths
-  /** A request succeeded without these fields, and would not have with them. */
-  readonly remember: (deployment: Deployment, found: ReadonlyArray<RefusedFields>) => void
-}
-
 const none: ReadonlyArray<never> = []
 
 /** `now` is in milliseconds. */
-export const makeRefusalMemory = (now: () => number): RefusalMemory => {
+export const makeRefusalMemory = (now: () => number) => {
   let all: ReadonlyArray<Learned> = []
   return {
-    known: (deployment, sent) => {
+    /** What of this request the deployment is known to refuse. */
+    known: (deployment: Deployment, sent: Sent): Paths => {
       const [body] = sent.bodies
       if (all.length === 0 || body === undefined) return none
       const time = now()
@@ -167,7 +161,8 @@ export const makeRefusalMemory = (now: () => number): RefusalMemory => {
       })
       return fields.filter((field) => holds(body, [field]))
     },
-    remember: (deployment, found) => {
+    /** A request succeeded without these fields, and would not have with them. */
+    remember: (deployment: Deployment, found: ReadonlyArray<RefusedFields>): void => {
       const time = now()
       for (const one of found) all = learn(all, { ...one, deployment, until: time + memory }, time)
     }

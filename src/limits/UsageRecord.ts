@@ -118,16 +118,16 @@ export const recordLine = (record: object): string => escapeJson(JSON.stringify(
  * `now` is in milliseconds since the epoch.
  */
 export const usageRecordOf = (facts: RequestFacts, outcome: Outcome, now: number): UsageRecord | undefined => {
-  const { surface, route, cloud, region, charged: tokens, quota, startedAt, firstEventAt } = facts
+  const { caller, surface, route, cloud, region, charged: tokens, quota, startedAt, firstEventAt } = facts
   if (surface === undefined) return undefined
   return {
     time: new Date(startedAt).toISOString(),
     request_id: facts.id,
     key_id: facts.keyId ?? null,
-    key_name: facts.keyName,
-    team: facts.team,
-    owner: facts.owner,
-    tags: facts.tags,
+    key_name: caller?.name,
+    team: caller?.team?.name,
+    owner: caller?.owner,
+    tags: caller?.tags,
     source: cut(facts.source),
     surface,
     model: cut(facts.modelId),

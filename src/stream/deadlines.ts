@@ -127,17 +127,7 @@ export const withDeadlines =
     )
 
 /** Passes values from one fiber to another, each when the one before it has been taken. */
-interface Handoff<A, E> {
-  /** Waits until the value has been taken. */
-  readonly give: (value: A) => Effect.Effect<void>
-  /** Gives the value if it is waited for. */
-  readonly offer: (value: A) => void
-  /** What is taken after the values; the first end counts. */
-  readonly end: (exit: Exit.Exit<never, E>) => void
-  readonly take: Effect.Effect<A, E>
-}
-
-const makeHandoff = <A, E>(): Handoff<A, E> => {
+const makeHandoff = <A, E>() => {
   let waiting: { readonly value: A } | undefined
   let ended: Exit.Exit<never, E> | undefined
   let taker: ((taken: Effect.Effect<A, E>) => void) | undefined
@@ -163,20 +153,23 @@ const makeHandoff = <A, E>(): Handoff<A, E> => {
   })
 
   return {
-    give: (value) =>
+    /** Waits until the value has been taken. */
+    give: (value: A): Effect.Effect<void> =>
       Effect.suspend(() => {
         if (answer(Effect.succeed(value))) return Effect.void
         waiting = { value }
         return taken
       }),
-    offer: (value) => {
+    /** Gives the value if it is waited for. */
+    offer: (value: A): void => {
       answer(Effect.succeed(value))
     },
-    end: (exit) => {
+    /** What is taken after the values; the first end counts. */
+    end: (exit: Exit.Exit<never, E>): void => {
       ended ??= exit
       answer(ended)
     },
-    take: Effect.suspend(() => {
+    take: Effect.suspend((): Effect.Effect<A, E> => {
       if (waiting === undefined) return ended ?? given
       const { value } = waiting
       waiting = undefined

@@ -115,7 +115,10 @@ export const recordRequest = (
 ): void => {
   const { firstEventAt, startedAt, surface = "other" } = facts
   // Requests without a team, or without a key, have no such label.
-  const user = { team: by === "none" ? undefined : facts.team, key: by === "key" ? facts.keyId : undefined }
+  const user = {
+    team: by === "none" ? undefined : facts.caller?.team?.name,
+    key: by === "key" ? facts.keyId : undefined
+  }
   const sandbox = sandboxLabel(isSimulated(facts.cloud))
   const timed = { surface, stream: String(facts.stream), ...sandbox }
   const status = facts.status === 0 ? "none" : String(facts.status)

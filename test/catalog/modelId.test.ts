@@ -1,5 +1,4 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result } from "effect"
 import { type Authorization, authorizedLevels, levels } from "../../src/catalog/Level.ts"
 import { formatModelId, parseModelId } from "../../src/catalog/Resolver.ts"
 
@@ -27,33 +26,32 @@ describe("levels", () => {
 
 describe("parseModelId", () => {
   it("takes the level after the last colon", () => {
-    assert.deepStrictEqual(parseModelId("a:b:il5+itar"), Result.succeed({ base: "a:b", level: "il5+itar" }))
+    assert.deepStrictEqual(parseModelId("a:b:il5+itar"), { base: "a:b", level: "il5+itar" })
   })
 
   it.each(levels)("round-trips %s", (level) => {
     const id = formatModelId({ base: "claude-opus-5", level })
     assert.strictEqual(id, `claude-opus-5:${level}`)
-    assert.deepStrictEqual(parseModelId(id), Result.succeed({ base: "claude-opus-5", level }))
+    assert.deepStrictEqual(parseModelId(id), { base: "claude-opus-5", level })
   })
 
   it.each([
-    ["", { problem: "bare", base: "" }],
-    ["claude-opus-5", { problem: "bare", base: "claude-opus-5" }],
-    ["claude-opus-5\uff1ail5", { problem: "bare", base: "claude-opus-5\uff1ail5" }],
-    [":il5", { problem: "empty-base", base: "", level: "il5" }],
-    [":", { problem: "unknown-level", base: "", level: "" }],
-    ["::", { problem: "unknown-level", base: ":", level: "" }],
-    ["m:", { problem: "unknown-level", base: "m", level: "" }],
-    ["m:il6", { problem: "unknown-level", base: "m", level: "il6" }],
-    ["m:IL5", { problem: "unknown-level", base: "m", level: "IL5" }],
-    ["m:il5 ", { problem: "unknown-level", base: "m", level: "il5 " }],
-    ["m: il5", { problem: "unknown-level", base: "m", level: " il5" }],
-    ["m:il5+itar+itar", { problem: "unknown-level", base: "m", level: "il5+itar+itar" }],
-    ["m:itar+il5", { problem: "unknown-level", base: "m", level: "itar+il5" }],
-    ["m:itar+itar", { problem: "unknown-level", base: "m", level: "itar+itar" }],
-    ["m:+itar", { problem: "unknown-level", base: "m", level: "+itar" }],
-    ["m:__proto__", { problem: "unknown-level", base: "m", level: "__proto__" }]
-  ] as const)("refuses %j", (text, problem) => {
-    assert.deepStrictEqual(parseModelId(text), Result.fail(problem))
+    ["", ""],
+    ["claude-opus-5", "claude-opus-5"],
+    ["claude-opus-5\uff1ail5", "claude-opus-5\uff1ail5"],
+    [":", ""],
+    ["::", ":"],
+    ["m:", "m"],
+    ["m:il6", "m"],
+    ["m:IL5", "m"],
+    ["m:il5 ", "m"],
+    ["m: il5", "m"],
+    ["m:il5+itar+itar", "m"],
+    ["m:itar+il5", "m"],
+    ["m:itar+itar", "m"],
+    ["m:+itar", "m"],
+    ["m:__proto__", "m"]
+  ] as const)("finds no level in %j", (text, base) => {
+    assert.deepStrictEqual(parseModelId(text), { base, level: undefined })
   })
 })

@@ -7,7 +7,7 @@ import { HttpBody, HttpClientError, HttpClientRequest } from "effect/http"
 import { vi } from "vitest"
 import { type GatewayError, noRoom } from "../../src/catalog/GatewayError.ts"
 import { type CallContext, CurrentCall, makeClient } from "../../src/cloud/client.ts"
-import { brokenOff, clientError } from "../../src/cloud/transport.ts"
+import { brokenOff, clientError } from "../../src/cloud/fault.ts"
 
 const mib = 2 ** 20
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
