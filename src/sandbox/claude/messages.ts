@@ -21,8 +21,7 @@ export const { closed, variant, list, insist, where, typed } = shapesIn({
   refused
 })
 
-const isText = (value: unknown): value is string => typeof value === "string"
-const text = typed(isText, "Input should be a valid string")
+const text = typed((value) => typeof value === "string", "Input should be a valid string")
 export const dictionary = typed(isObject, "Input should be a valid dictionary")
 
 export const oneOf = <const S extends string>(values: ReadonlyArray<S>, expected = quoted(values)): Shape<S> =>

@@ -23,16 +23,13 @@ export const kinds = {
 }
 export type Kind = keyof typeof kinds
 
-const refuseLost = (id: unknown): never => {
-  const message = `Item with id '${stringOf(id)}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`
-  throw new Refusal({ status: 404, message, param: "input" })
-}
-
 /** No item was ever stored here: IDs are taken only beside reasoning that carries its own content. */
 const checkStored = (items: ReadonlyArray<Json>): void => {
   const carried = items.some((item) => (objectOf(item).encrypted_content ?? null) !== null)
   for (const { encrypted_content, id = "", type } of items.map(objectOf)) {
-    if (type === "reasoning" ? (encrypted_content ?? null) === null : id !== "" && !carried) refuseLost(id)
+    const message = `Item with id '${stringOf(id)}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`
+    const lost = type === "reasoning" ? (encrypted_content ?? null) === null : id !== "" && !carried
+    if (lost) throw new Refusal({ status: 404, message, param: "input" })
   }
 }
 
@@ -64,9 +61,8 @@ const outputOf = ({ prefix, named }: (typeof kinds)[Kind]): Shape<Message> => {
   }))
 }
 
-const reasoned = { id: idOf("rs") }
-const reasoning = closed("type status summary content encrypted_content", reasoned, (item): Message => {
-  const { encrypted_content: secret } = item
+const thoughts = "type status summary content encrypted_content"
+const reasoning = closed(thoughts, { id: idOf("rs") }, ({ encrypted_content: secret }): Message => {
   const holds = secret === undefined || isSigned(ENCRYPTED, stringOf(secret))
   insist({ "The encrypted content could not be verified.": holds }, "input")
   return { role: "assistant", parts: [{ thought: true }] }
@@ -108,8 +104,7 @@ const inputOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
 
 type Listed = Tool & { readonly type: Kind; readonly namespace?: string }
 
-const isLocal = (environment: unknown) => objectOf(environment).type === "local"
-const local = where(anything, isLocal, "This model does not support hosted shells.")
+const local = where(anything, (place) => objectOf(place).type === "local", "This model does not support hosted shells.")
 
 const callable = (names: string, more: Partial<Listed> & Pick<Listed, "type">): Shape<Listed> =>
   closed(`type name description defer_loading ${names}`, {}, (tool, path) => ({ ...toolOf(tool, path), ...more }))
@@ -118,12 +113,11 @@ const callables = {
   custom: callable("format", { type: "custom", schema: undefined })
 }
 const nameless = (type: Kind) => (): Listed => ({ name: type, description: "", schema: {}, type })
-const inner = { tools: list(variant("type", callables)) }
 /** Tools that the caller executes; other tools are refused. */
 const tools = list(
   variant<Listed | ReadonlyArray<Listed>>("type", {
     ...callables,
-    namespace: closed("type name description", inner, ({ name, tools = [] }) =>
+    namespace: closed("type name description", { tools: list(variant("type", callables)) }, ({ name, tools = [] }) =>
       tools.map((tool) => ({ ...tool, namespace: stringOf(name) }))
     ),
     local_shell: closed("type", {}, nameless("local_shell")),
