@@ -6,7 +6,7 @@ import { authorizedLevels, boundaryExample, type Level, levels, parseBoundary } 
 import { authorizationOfHost, isVendorHost } from "../catalog/Partition.ts"
 import type { ClientCertificate } from "../cloud/connections.ts"
 import { parser, readNamed } from "../limits/files.ts"
-import { areUnique, ShortName } from "../limits/KeyFile.ts"
+import { allUnique, ShortName } from "../limits/KeyFile.ts"
 import { readRegularText } from "../regularFile.ts"
 import { BaseUrl, hostOf, isLoopback } from "../settings/fields.ts"
 import { tlsPolicy } from "../tlsPolicy.ts"
@@ -78,9 +78,10 @@ export const GuardSettings = Schema.Struct({
 )
 export type GuardSettings = typeof GuardSettings.Type
 
-const GuardsFile = Schema.Struct({ version: Schema.Literal(1), guards: Schema.Array(GuardSettings) }).check(
-  Schema.makeFilter(({ guards }) => areUnique(guards.map(({ name }) => name)) || "two guards have the same name")
-)
+const GuardsFile = Schema.Struct({
+  version: Schema.Literal(1),
+  guards: Schema.Array(GuardSettings).check(allUnique(({ name }) => name, "two guards have the same name"))
+})
 
 const parse = parser(GuardsFile, "a guards file")
 

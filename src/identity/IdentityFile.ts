@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { dirname, resolve } from "node:path"
 import { Duration, Effect, Schema } from "effect"
 import { parser, readNamed } from "../limits/files.ts"
-import { areUnique, Name, permissionFields, ShortName } from "../limits/KeyFile.ts"
+import { allUnique, Name, permissionFields, ShortName } from "../limits/KeyFile.ts"
 import { readRegular } from "../regularFile.ts"
 import { isLoopback } from "../settings/fields.ts"
 import { rephrase } from "../wire/OperatorError.ts"
@@ -98,23 +98,25 @@ export type Rule = TokenRule | CertificateRule
 
 const IdentityFile = Schema.Struct({
   version: Schema.Literal(1),
-  issuers: Schema.optional(Schema.Array(Issuer)),
-  authorities: Schema.optional(Schema.Array(Authority)),
+  issuers: Schema.optional(
+    Schema.Array(Issuer).check(allUnique(({ issuer }) => issuer, "two issuers have the same name"))
+  ),
+  authorities: Schema.optional(
+    Schema.Array(Authority).check(allUnique(({ name }) => name, "two authorities have the same name"))
+  ),
   /** In order: the first that matches decides. */
   rules: Schema.Array(Schema.Union([TokenRule, CertificateRule])).check(Schema.isMinLength(1))
 }).check(
   Schema.makeFilter(({ authorities = [], issuers = [], rules }) => {
-    const issuerNames = issuers.map(({ issuer }) => issuer)
-    const authorityNames = authorities.map(({ name }) => name)
-    if (!areUnique(issuerNames)) return "two issuers have the same name"
-    if (!areUnique(authorityNames)) return "two authorities have the same name"
-    const astray = rules.find((rule) =>
-      "issuer" in rule ? !issuerNames.includes(rule.issuer) : !authorityNames.includes(rule.authority)
-    )
-    if (astray === undefined) return true
-    return "issuer" in astray
-      ? `a rule is about the issuer ${astray.issuer}, which issuers does not name`
-      : `a rule is about the authority ${astray.authority}, which authorities does not name`
+    for (const rule of rules) {
+      if ("issuer" in rule) {
+        if (issuers.some(({ issuer }) => issuer === rule.issuer)) continue
+        return `a rule is about the issuer ${rule.issuer}, which issuers does not name`
+      }
+      if (authorities.some(({ name }) => name === rule.authority)) continue
+      return `a rule is about the authority ${rule.authority}, which authorities does not name`
+    }
+    return true
   })
 )
 type IdentityFile = typeof IdentityFile.Type

@@ -97,18 +97,14 @@ const RefusedCaller = Schema.Struct({
 })
 export type RefusedCaller = typeof RefusedCaller.Type
 
-export const areUnique = (names: ReadonlyArray<string>): boolean => new Set(names).size === names.length
+/** No two with the same name; `message` says so. */
+export const allUnique = <A>(nameOf: (item: A) => string, message: string) =>
+  Schema.makeFilter((items: ReadonlyArray<A>) => new Set(items.map(nameOf)).size === items.length || message)
 
 const KeyFile = Schema.Struct({
   version: Schema.Literal(1),
-  keys: Schema.Array(Key).check(
-    Schema.makeFilter((keys) => areUnique(keys.map(({ id }) => id)) || "two keys have the same id")
-  ),
-  teams: Schema.optional(
-    Schema.Array(Team).check(
-      Schema.makeFilter((teams) => areUnique(teams.map(({ name }) => name)) || "two teams have the same name")
-    )
-  ),
+  keys: Schema.Array(Key).check(allUnique(({ id }) => id, "two keys have the same id")),
+  teams: Schema.optional(Schema.Array(Team).check(allUnique(({ name }) => name, "two teams have the same name"))),
   callers: Schema.optional(Schema.Array(RefusedCaller))
 }).check(
   // A misspelt team must not be read as one without limits.

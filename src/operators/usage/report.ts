@@ -1,5 +1,6 @@
 /** Sums and verdicts, as a person, a spreadsheet or a program wants them. */
 
+import { millionths } from "../../limits/limits.ts"
 import { plural } from "../../wire/plural.ts"
 import { escapeControls } from "../../wire/print.ts"
 import { table } from "../table.ts"
@@ -18,11 +19,8 @@ const percentile = (counts: Uint32Array | undefined, share: number): number | nu
   return value === undefined ? null : Number(value.toPrecision(3))
 }
 
-/** Millionths, as whole units and six digits. */
-const units = (millionths: number): string => {
-  const text = String(Math.abs(millionths)).padStart(7, "0")
-  return `${millionths < 0 ? "-" : ""}${text.slice(0, -6)}.${text.slice(-6)}`
-}
+/** Millionths, as whole units and six digits; exact up to four billion units. */
+const units = (amount: number): string => (amount / millionths).toFixed(6)
 
 const grouped = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, ",")
 const shownPlace = (place: Place): string => escapeControls(showPlace(place))

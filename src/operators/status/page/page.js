@@ -2,9 +2,10 @@
 
 const byId = (id) => document.getElementById(id)
 
+/** Children that are false or undefined are left out. */
 const filled = (element, attributes, children) => {
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value)
-  element.append(...children)
+  element.append(...children.filter(Boolean))
   return element
 }
 const make = (name, attributes = {}, ...children) => filled(document.createElement(name), attributes, children)
@@ -56,9 +57,8 @@ const bars = (label, requests, failures) => {
   return plot(
     label,
     ...requests.flatMap((all, at) => {
-      if (all === 0) return []
       const wrong = failures[at]
-      return [bar(at, wrong, all, "bar"), ...(wrong > 0 ? [bar(at, 0, wrong, "wrong")] : [])]
+      return [all > 0 && bar(at, wrong, all, "bar"), wrong > 0 && bar(at, 0, wrong, "wrong")]
     })
   )
 }
@@ -124,10 +124,8 @@ const deploymentRow = (now, prefix) => (one) => {
         "Requests",
         cell(
           count(requests),
-          ...(failures > 0 ? [bad(` ${count(failures)} failed`)] : []),
-          ...(minutes
-            ? [bars(`${count(requests)} requests, ${count(failures)} failed`, minutes.requests, minutes.failures)]
-            : [])
+          failures > 0 && bad(` ${count(failures)} failed`),
+          minutes && bars(`${count(requests)} requests, ${count(failures)} failed`, minutes.requests, minutes.failures)
         )
       ),
       timesCell("Duration", p50, p95, () => [
@@ -167,19 +165,19 @@ const countRow = (one) => ({ state: one, cells: () => [heading(one.name), number
 const setupRow = (one) => ({ state: one, cells: () => [heading(one[0]), cell(one[1])] })
 
 const soon = 30 * 86_400_000
-const alertsOf = ({ deployments, lostStores, now, refusedFiles, setup: { tlsUntil } }) => [
-  ...new Set([
-    ...deployments
-      .filter(({ open }) => open)
-      .map(({ cloud, region }) => `The breaker of ${cloud}/${region} is open: it has been failing.`),
+const alertsOf = ({ deployments, lostStores, now, refusedFiles, setup: { tlsUntil } }) => {
+  const open = deployments.filter((one) => one.open).map(({ cloud, region }) => `${cloud}/${region}`)
+  const alerts = [
+    ...[...new Set(open)].map((place) => `The breaker of ${place} is open: it has been failing.`),
     ...lostStores.map((use) => `The store of limits and quotas is lost (${use}).`),
-    ...refusedFiles.map((kind) => `The ${kind} file is not taken: the log says why.`),
-    ...(tlsUntil === null ? ["The TLS certificate cannot be read."] : []),
-    ...(typeof tlsUntil === "number" && tlsUntil - now < soon
-      ? [`The TLS certificate ${tlsUntil < now ? "expired" : "expires"} on ${day(tlsUntil)}.`]
-      : [])
-  ])
-]
+    ...refusedFiles.map((kind) => `The ${kind} file is not taken: the log says why.`)
+  ]
+  if (tlsUntil === null) alerts.push("The TLS certificate cannot be read.")
+  else if (tlsUntil - now < soon) {
+    alerts.push(`The TLS certificate ${tlsUntil < now ? "expired" : "expires"} on ${day(tlsUntil)}.`)
+  }
+  return alerts
+}
 
 const certificate = (until) => {
   if (until === undefined) return "none: TLS is off"
