@@ -35,9 +35,6 @@ const refuseInput = (input: ReadonlyArray<string>): GatewayError | undefined => 
   }
   const empty = input.indexOf("")
   if (empty !== -1) return invalid(`input[${empty}]: must not be empty`)
-  // An upper bound by the number of UTF-16 units spares most requests the count of bytes.
-  const units = input.reduce((sum, text) => sum + text.length, 0)
-  if (units * 3 <= maxTextBytes) return undefined
   const bytes = input.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
   return bytes > maxTextBytes
     ? invalid(`input: at most 2 MiB of UTF-8 text in all; this has ${bytes} bytes`)
