@@ -142,6 +142,7 @@ export const ChatMessage = Schema.Union([
   message: "must be an object with the role system, user, assistant or tool"
 })
 export type ChatMessage = AsJson<typeof ChatMessage.Type>
+export type MessageOf<Role extends ChatMessage["role"]> = Extract<ChatMessage, { readonly role: Role }>
 
 export const Tool = kind("function", {
   function: object({

@@ -212,6 +212,8 @@ const parameters: Readonly<Record<string, Inside>> = {
 const mark: Places = { type: read, ttl: read }
 
 interface Shape {
+  /** Parameters that the dialect translates; absent where it sends all that it does not know. */
+  readonly said?: ReadonlySet<string>
   /** What the vendor has no place for. */
   readonly lost: ReadonlySet<Aside>
   /** Parameters that are sent as they came, with all that is in them. */
@@ -219,29 +221,30 @@ interface Shape {
 }
 
 /** Finds what stands inside of a value and is not read. */
-const lookInto = (value: unknown, place: Inside, before: string, lost: Shape["lost"], adjusted: Adjusted): void => {
-  if (Array.isArray(value)) for (const item of value) lookInto(item, place, before, lost, adjusted)
-  else if (isObject(value)) look(value, typeof place === "function" ? place(value) : place, before, lost, adjusted)
+const reportInside = (value: unknown, place: Inside, before: string, lost: Shape["lost"], adjusted: Adjusted): void => {
+  if (Array.isArray(value)) for (const item of value) reportInside(item, place, before, lost, adjusted)
+  else if (isObject(value))
+    reportFields(value, typeof place === "function" ? place(value) : place, before, lost, adjusted)
 }
 
-const look = (holder: Fields, known: Places, before: string, lost: Shape["lost"], adjusted: Adjusted): void => {
+const reportFields = (holder: Fields, known: Places, before: string, lost: Shape["lost"], adjusted: Adjusted): void => {
   for (const field of Object.keys(holder)) {
     const value = holder[field]
     const place = Object.hasOwn(known, field) ? known[field] : undefined
     if (place === read) continue
     if (typeof place === "function" || typeof place === "object") {
-      lookInto(value, place, `${before}${field}.`, lost, adjusted)
+      reportInside(value, place, `${before}${field}.`, lost, adjusted)
     } else if (value === undefined || isIdle(field, value)) continue
     else if (place === undefined) adjusted.removed(before + field)
     else if (place !== "mark") {
       if (lost.has(place)) adjusted.removed(place)
     } else if (lost.has("cache_control") || !isMark(value)) adjusted.removed("cache_control")
-    else lookInto(value, mark, "cache_control.", lost, adjusted)
+    else reportInside(value, mark, "cache_control.", lost, adjusted)
   }
 }
 
 /** A schema of parameters is one of an object: the vendors take no other. */
-const lookAtSchemas = ({ tools }: ChatRequest, adjusted: Adjusted): void => {
+const reportSchemas = ({ tools }: ChatRequest, adjusted: Adjusted): void => {
   for (const { function: called } of tools ?? []) {
     const { properties, type } = objectOf(called.parameters)
     if (type !== undefined && type !== "object") {
@@ -252,12 +255,13 @@ const lookAtSchemas = ({ tools }: ChatRequest, adjusted: Adjusted): void => {
   }
 }
 
-/** Names what stands inside of a request and is not said, because no dialect reads it or because this vendor has no place for it. */
-export const reportUnread = (chat: ChatRequest, { lost, whole }: Shape, adjusted: Adjusted): void => {
+/** Names what of a request is not said, because no dialect reads it or because this vendor has no place for it. */
+export const reportUnread = (chat: ChatRequest, { lost, said, whole }: Shape, adjusted: Adjusted): void => {
+  if (said !== undefined) reportUnsupported(chat, said, adjusted)
   for (const [name, place] of Object.entries(parameters)) {
-    if (whole?.includes(name) !== true) lookInto(chat[name], place, `${name}.`, lost, adjusted)
+    if (whole?.includes(name) !== true) reportInside(chat[name], place, `${name}.`, lost, adjusted)
   }
-  lookAtSchemas(chat, adjusted)
+  reportSchemas(chat, adjusted)
   const { max_completion_tokens: newer, max_tokens: older } = chat
   if (typeof newer === "number" && typeof older === "number" && older !== newer) {
     adjusted.changed("max_tokens", older, newer)

@@ -5,7 +5,7 @@ import { Result } from "effect"
 import type { Model } from "../catalog/Catalog.ts"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
-import type { ChatMessage, ContentPart, Tool } from "../contract/ChatMessage.ts"
+import type { ContentPart, MessageOf, Tool } from "../contract/ChatMessage.ts"
 import { isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { jsonText } from "../wire/print.ts"
 import type { Adjusted } from "./adjustments.ts"
@@ -42,10 +42,7 @@ export const stopsOf = ({ stop }: ChatRequest): ReadonlyArray<string> =>
   [stop ?? []].flat().filter((sequence) => sequence !== "")
 
 /** What an assistant's message says in words: its content, and a refusal, which other vendors have no field for. */
-export const assistantTexts = ({
-  content,
-  refusal
-}: Extract<ChatMessage, { readonly role: "assistant" }>): ReadonlyArray<string> => {
+export const assistantTexts = ({ content, refusal }: MessageOf<"assistant">): ReadonlyArray<string> => {
   const texts = typeof content !== "string" || isBlank(content) ? [] : [content]
   if (typeof refusal === "string" && !isBlank(refusal)) texts.push(refusal)
   return texts

@@ -8,7 +8,7 @@
 import { Result } from "effect"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
-import type { ChatMessage, ToolCall } from "../contract/ChatMessage.ts"
+import type { ChatMessage, MessageOf, ToolCall } from "../contract/ChatMessage.ts"
 import { arrayOf, type Json, type JsonObject, objectOf } from "../wire/json.ts"
 import { isShallow, isShallowInSlices, parseObject } from "../wire/parse.ts"
 import { jsonText, printText } from "../wire/print.ts"
@@ -109,8 +109,6 @@ export function* printInputs(reply: JsonObject): Slices<void> {
   }
 }
 
-type ToolMessage = Extract<ChatMessage, { readonly role: "tool" }>
-
 /** A call of the turn that is open, and where its result stands among the paired messages. */
 interface Slot {
   readonly id: string
@@ -135,7 +133,7 @@ const renamed = (call: ToolCall, id: string): ToolCall => {
 }
 
 /** Two results as one: a text, also where one of them is an object. */
-const joined = (first: ToolMessage, second: ToolMessage): ToolMessage => {
+const joined = (first: MessageOf<"tool">, second: MessageOf<"tool">): MessageOf<"tool"> => {
   const mark = second.cache_control ?? first.cache_control
   const both = {
     ...first,
@@ -185,7 +183,7 @@ export const pairCalls = (chat: ChatRequest, adjusted: Adjusted): Result.Result<
     return renamed(call, id)
   }
 
-  const addResult = (message: ToolMessage, { slots, next }: Slots): void => {
+  const addResult = (message: MessageOf<"tool">, { slots, next }: Slots): void => {
     const slot = slots[next] ?? slots.at(-1)
     if (slot === undefined) return
     const result = slot.id === message.tool_call_id ? message : { ...message, tool_call_id: slot.id }

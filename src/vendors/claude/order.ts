@@ -4,13 +4,11 @@
  * has every block by its type: the next of these, a text by its length, a call by its ID. `model` is whose thinking it is. Texts and calls are the message's own, so what
  * the caller has changed is never undone.
  */
-import type { ChatMessage, ToolCall } from "../../contract/ChatMessage.ts"
+import type { MessageOf, ToolCall } from "../../contract/ChatMessage.ts"
 import { arrayOf, isObject, type JsonObject, numberOf, objectOf, omitNull, textOf } from "../../wire/json.ts"
 import type { Adjusted } from "../adjustments.ts"
 import { isBlank } from "../chatRequest.ts"
 import { givenId } from "../toolCalls.ts"
-
-type AssistantMessage = Extract<ChatMessage, { readonly role: "assistant" }>
 
 export const isThinking = (block: JsonObject): boolean =>
   block.type === "thinking" || block.type === "redacted_thinking"
@@ -84,7 +82,7 @@ const isSmall = (extra: JsonObject): boolean => Buffer.byteLength(JSON.stringify
 const thinkingField = "messages.extra_content.anthropic.thinking_blocks"
 
 /** What a reply gave with a message or with a call alone. */
-const extraOf = ({ extra_content }: AssistantMessage | ToolCall): JsonObject =>
+const extraOf = ({ extra_content }: MessageOf<"assistant"> | ToolCall): JsonObject =>
   objectOf(objectOf(extra_content).anthropic)
 
 /** The signed blocks, exactly as they were. */
@@ -92,7 +90,7 @@ const thinkingIn = (extra: JsonObject): ReadonlyArray<JsonObject> =>
   arrayOf(extra.thinking_blocks).filter(isObject).filter(isThinking)
 
 /** The order that a message brings, with its thinking in its places; undefined where it brings none that fits to that. */
-const placesOf = (message: AssistantMessage, adjusted: Adjusted): ReadonlyArray<JsonObject> | undefined => {
+const placesOf = (message: MessageOf<"assistant">, adjusted: Adjusted): ReadonlyArray<JsonObject> | undefined => {
   const extra = extraOf(message)
   if (extra.order === omitted) adjusted.changed("messages.extra_content.anthropic.order", "over-1-MiB", "best-order")
   const places = arrayOf(extra.order).filter(isObject)
@@ -104,7 +102,10 @@ const placesOf = (message: AssistantMessage, adjusted: Adjusted): ReadonlyArray<
 }
 
 /** The text in pieces of these lengths; undefined where it is not the text that they were taken of, as after a change. */
-const cutAt = (message: AssistantMessage, places: ReadonlyArray<JsonObject>): ReadonlyArray<string> | undefined => {
+const cutAt = (
+  message: MessageOf<"assistant">,
+  places: ReadonlyArray<JsonObject>
+): ReadonlyArray<string> | undefined => {
   const text = typeof message.content === "string" ? message.content : ""
   const pieces: Array<string> = []
   let at = 0
@@ -124,7 +125,7 @@ const cutAt = (message: AssistantMessage, places: ReadonlyArray<JsonObject>): Re
  * message that ends in thinking, which only an answer that was cut does (docs/upstreams.md#anthropic-messages).
  */
 const inOrder = (
-  message: AssistantMessage,
+  message: MessageOf<"assistant">,
   texts: ReadonlyArray<JsonObject>,
   toBlock: (call: ToolCall) => JsonObject,
   adjusted: Adjusted
@@ -177,7 +178,7 @@ const inOrder = (
 
 /** Thinking first, then the texts, and each call behind its own thinking; nothing where there is nothing but thinking. */
 const bestOrder = (
-  message: AssistantMessage,
+  message: MessageOf<"assistant">,
   texts: ReadonlyArray<JsonObject>,
   toBlock: (call: ToolCall) => JsonObject
 ): ReadonlyArray<JsonObject> => {
@@ -199,7 +200,7 @@ const bestOrder = (
  * signs it for itself (docs/upstreams.md#anthropic-messages), is left out and named.
  */
 export const orderedBlocks = (
-  message: AssistantMessage,
+  message: MessageOf<"assistant">,
   texts: ReadonlyArray<JsonObject>,
   toBlock: (call: ToolCall) => JsonObject,
   model: string,

@@ -6,15 +6,7 @@ import type { ChatRequest } from "../../contract/Chat.ts"
 import type { Tool } from "../../contract/ChatMessage.ts"
 import { compact, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
-import {
-  type Adjusted,
-  choiceFor,
-  firstCall,
-  reportEffort,
-  reportUnread,
-  reportUnsupported,
-  translated
-} from "../adjustments.ts"
+import { type Adjusted, choiceFor, firstCall, reportEffort, reportUnread, translated } from "../adjustments.ts"
 import { isBlank, jsonFormat, jsonInstruction, parametersOf, stopsOf, toolsOf } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
 import { wantsOne } from "../emulation.ts"
@@ -51,16 +43,15 @@ export const withOpaqueUser = (body: JsonObject, adjusted: Adjusted): JsonObject
 }
 
 /** What this dialect says of a request; the rest is named. */
-const saidFields: ReadonlySet<string> = new Set([...translated, "user"])
+const said: ReadonlySet<string> = new Set([...translated, "user"])
 
 /** Its words have no place for these. */
 const lost = new Set(["messages.name", "image_url.detail"] as const)
 
-export const request: Dialect["request"] = (chat, route, adjusted) => {
-  return Result.map(toConversation(chat, route.model.id, adjusted), ({ system, turns }) => {
+export const request: Dialect["request"] = (chat, route, adjusted) =>
+  Result.map(toConversation(chat, route.model.id, adjusted), ({ system, turns }) => {
     const { model } = route
-    reportUnsupported(chat, saidFields, adjusted)
-    reportUnread(chat, { lost }, adjusted)
+    reportUnread(chat, { said, lost }, adjusted)
     if (losesMark(chat)) adjusted.removed("cache_control")
     const { effort, wanted, budget, maxTokens } = chatThinking(chat, model, canThink(turns))
     // The default one is named too where it cannot be had.
@@ -97,7 +88,6 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
       metadata: user === undefined ? undefined : { user_id: user }
     })
   })
-}
 
 /** The vendor refuses sequences of nothing but whitespace. */
 export const watchedStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).filter(isBlank)

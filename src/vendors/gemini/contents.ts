@@ -1,5 +1,5 @@
 import type { ChatRequest } from "../../contract/Chat.ts"
-import type { ChatMessage, ToolCall } from "../../contract/ChatMessage.ts"
+import type { MessageOf, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import type { Adjusted } from "../adjustments.ts"
 import { assistantTexts, begunByUser, silence, type UserPart, userParts } from "../chatRequest.ts"
@@ -107,10 +107,7 @@ const userPart = (part: UserPart): ReadonlyArray<JsonObject> =>
 const withText = (parts: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> =>
   parts.length === 0 || parts.some((part) => "text" in part) ? parts : [...parts, { text: " " }]
 
-type ToolMessage = Extract<ChatMessage, { readonly role: "tool" }>
-type AssistantMessage = Extract<ChatMessage, { readonly role: "assistant" }>
-
-const assistantParts = (message: AssistantMessage, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
+const assistantParts = (message: MessageOf<"assistant">, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
   const parts: Array<JsonObject> = assistantTexts(message).map((text) => ({ text }))
   const ofText = signatureOf(message)
   if (ofText !== undefined) parts.push({ ...(parts.pop() ?? { text: "" }), thoughtSignature: ofText })
@@ -126,7 +123,7 @@ const assistantParts = (message: AssistantMessage, adjusted: Adjusted): Readonly
 }
 
 /** Google's own field for it (docs/upstreams.md#thought-signatures, docs/decisions.md#tool-loops-that-survive-thinking). */
-const signatureOf = ({ extra_content }: AssistantMessage | ToolCall): string | undefined => {
+const signatureOf = ({ extra_content }: MessageOf<"assistant"> | ToolCall): string | undefined => {
   const signature = textOf(objectOf(objectOf(extra_content).google).thought_signature)
   return signature === "" ? undefined : signature
 }
@@ -142,7 +139,7 @@ const vendorId = (call: ToolCall): string | undefined =>
 const reference = /"(?:\$|\\u0024)ref"\s*:/
 
 /** A result is an object as it is, or the output of one. */
-const responseOf = (message: ToolMessage): JsonObject => {
+const responseOf = (message: MessageOf<"tool">): JsonObject => {
   const { content } = message
   if (!isObjectText(content) || reference.test(content)) return { output: content }
   return objectIn(message, content) ?? { output: content }

@@ -4,15 +4,7 @@ import type { Route } from "../../catalog/Route.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import { compact, type Json, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
 import { drops } from "../../wire/strip.ts"
-import {
-  type Adjusted,
-  choiceFor,
-  firstCall,
-  reportEffort,
-  reportUnread,
-  reportUnsupported,
-  translated
-} from "../adjustments.ts"
+import { type Adjusted, choiceFor, firstCall, reportEffort, reportUnread, translated } from "../adjustments.ts"
 import { jsonFormat, jsonInstruction, parametersOf, stopsOf, toolsOf } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
 import { wantsOne } from "../emulation.ts"
@@ -35,10 +27,9 @@ const wantsLogprobs = (chat: ChatRequest, { deployment }: Route): boolean =>
 /** This vendor caches prompts automatically, and has no place for the others. */
 const lost = new Set(["cache_control", "messages.name", "image_url.detail", "file.filename"] as const)
 
-export const request: Dialect["request"] = (chat, route, adjusted) => {
-  return Result.map(toContents(chat, adjusted), ({ system, turns }) => {
-    reportUnsupported(chat, wantsLogprobs(chat, route) ? logprobsFields : saidFields, adjusted)
-    reportUnread(chat, { lost }, adjusted)
+export const request: Dialect["request"] = (chat, route, adjusted) =>
+  Result.map(toContents(chat, adjusted), ({ system, turns }) => {
+    reportUnread(chat, { said: wantsLogprobs(chat, route) ? logprobsFields : saidFields, lost }, adjusted)
     // A forced choice is not translated (docs/api.md#reasoning, rule 7).
     const mode = choiceFor(chat, false, adjusted) === "none" ? "NONE" : "AUTO"
     const tools = toolsOf(chat).map((tool) =>
@@ -57,7 +48,6 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
       generationConfig: generation(chat, route, adjusted)
     })
   })
-}
 
 const generation = (chat: ChatRequest, route: Route, adjusted: Adjusted): JsonObject => {
   const { model } = route

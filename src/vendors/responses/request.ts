@@ -76,7 +76,7 @@ const passed = ["metadata", "user", "safety_identifier", "prompt_cache_key", "pr
 const tokenFields = ["logprobs", "top_logprobs"]
 const samplingFields = ["temperature", "top_p", ...tokenFields]
 /** What this dialect says of a request; the rest is named. */
-const saidFields: ReadonlySet<string> = new Set([...translated, ...passed, ...tokenFields, "verbosity"])
+const said: ReadonlySet<string> = new Set([...translated, ...passed, ...tokenFields, "verbosity"])
 /** Smallest `max_output_tokens`. */
 const minOutput = 16
 
@@ -85,7 +85,7 @@ const lost = new Set(["cache_control", "messages.name"] as const)
 
 export const request: Dialect["request"] = (chat, { model, deployment }, adjusted) => {
   const effort = chatEffort(chat, model)
-  reportUnsupported(chat, saidFields, adjusted)
+  reportUnsupported(chat, said, adjusted)
   reportEffort(chat, effort, adjusted)
   reportUnread(chat, { lost }, adjusted)
   return Result.succeed(
