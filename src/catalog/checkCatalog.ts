@@ -3,7 +3,6 @@
  * so that a mistake is refused when the catalog is read and not found by a caller.
  */
 import { Equal, Result, Schema, SchemaIssue } from "effect"
-import { getOrInsert } from "../wire/getOrInsert.ts"
 import { Catalog, type Deployment, efforts, type Model } from "./Catalog.ts"
 import { cloudFacts, clouds } from "./clouds.ts"
 import { authorizedLevels } from "./Level.ts"
@@ -109,12 +108,10 @@ function* checkQuotas(catalog: Catalog): Generator<string> {
   const first = new Map<string, NonNullable<Deployment["quota"]>>()
   for (const [at, { cloud, model, quota }] of deploymentsOf(catalog)) {
     if (quota === undefined) continue
-    if (
-      !Equal.equals(
-        getOrInsert(first, `${cloud}/${model}`, () => quota),
-        quota
-      )
-    ) {
+    const key = `${cloud}/${model}`
+    const before = first.get(key) ?? quota
+    first.set(key, before)
+    if (!Equal.equals(before, quota)) {
       yield `${at}.quota: ${model} on ${cloud} has another quota before it; give both the same`
     }
   }

@@ -12,8 +12,12 @@ import {
 } from "effect/http"
 import { GatewayError, noRoom } from "../catalog/GatewayError.ts"
 
-/** What a reply that is read whole may use, and what is called while it comes. */
-export interface WholeContext {
+/** What a call may use, and what is called while it runs. */
+export interface CallContext {
+  /** When it fails if its reply has not ended, in milliseconds of the process's clock. */
+  readonly until?: number | undefined
+  /** The first byte of the request is about to be sent. */
+  readonly sent: () => void
   /** Takes memory for bytes of a whole reply, and says whether there was any. */
   readonly take: (bytes: number) => boolean
   /** So many bytes have come of a whole reply that began as a success. */
@@ -56,7 +60,7 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
   readonly headers: Headers.Headers
   private readonly requestOf: Head["request"]
   private readonly controller: Undici.Dispatcher.DispatchController
-  private readonly call: WholeContext
+  private readonly call: Pick<CallContext, "received" | "take">
   private chunks: Array<Uint8Array> = []
   private size = 0
   /** Most bytes of a body that is read whole. */
@@ -69,7 +73,7 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
   constructor(
     { headers, request, status }: Head,
     controller: Undici.Dispatcher.DispatchController,
-    call: WholeContext
+    call: Pick<CallContext, "received" | "take">
   ) {
     super()
     this.status = status

@@ -12,15 +12,7 @@ import { Headers, HttpBody, HttpClient, HttpClientError, HttpClientRequest, UrlP
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import { ceilingError } from "../stream/deadlines.ts"
 import { singleUse } from "../stream/reply.ts"
-import { abandoned, type Head, Response, type WholeContext } from "./Response.ts"
-
-/** What a call may use, and what is called while it runs. */
-export interface CallContext extends WholeContext {
-  /** When it fails if its reply has not ended, in milliseconds of the process's clock. */
-  readonly until?: number | undefined
-  /** The first byte of the request is about to be sent. */
-  readonly sent: () => void
-}
+import { abandoned, type CallContext, type Head, Response } from "./Response.ts"
 
 export const CurrentCall = Context.Reference<CallContext>("gateway/cloud/CurrentCall", {
   defaultValue: () => ({ sent: () => {}, take: () => true, received: () => {} })

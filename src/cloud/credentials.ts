@@ -1,5 +1,5 @@
 /** How requests to a cloud are authenticated, and why they cannot be; with a bearer token that is refreshed before it expires. */
-import { Clock, Data, Duration, Effect, Redacted, type Scope } from "effect"
+import { Clock, Data, Duration, Effect, Redacted } from "effect"
 import { steadyMillis } from "../wire/steady.ts"
 
 /**
@@ -90,13 +90,6 @@ export interface Token {
   readonly expiresAt: number
 }
 
-/** The current token of one credential. */
-interface TokenCache {
-  readonly get: Effect.Effect<Redacted.Redacted<string>, CredentialError>
-  /** Replaces the token, unless `refused` carried another one than the current, or a refused one was replaced just now. */
-  readonly refresh: (refused: AuthHeaders) => Effect.Effect<void, CredentialError>
-}
-
 /** How long before its expiry a token is replaced, in milliseconds: 5 minutes, as the clouds' own libraries do. */
 const earlyMillis = 5 * 60_000
 
@@ -119,9 +112,7 @@ const timedOut = new CredentialError({ message: "no credentials: the token servi
  * Within 5 minutes of the expiry (or the last half of a shorter life) the token is replaced in the background of the
  * scope; should that fail, the old one serves until it expires. `acquire` must not answer from a cache of its own.
  */
-export const makeTokenCache = (
-  acquire: Effect.Effect<Token, CredentialError>
-): Effect.Effect<TokenCache, never, Scope.Scope> =>
+export const makeTokenCache = (acquire: Effect.Effect<Token, CredentialError>) =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope
     let current: Token | undefined
@@ -156,6 +147,7 @@ export const makeTokenCache = (
     const paused = Effect.map(steadyMillis, (now) => {
       refusableAt = now + pauseMillis
     })
+    /** Replaces the token, unless `refused` carried another one than the current, or a refused one was replaced just now. */
     const refresh = (refused: AuthHeaders) =>
       Effect.flatMap(steadyMillis, (now) =>
         current !== undefined && (refused.authorization !== bearer(current.token).authorization || now < refusableAt)

@@ -16,7 +16,7 @@ import { isObject, type JsonObject, objectOf, readObject, textOf } from "../wire
 import { type Numbers, parseReply } from "../wire/parse.ts"
 import { print } from "../wire/print.ts"
 import type { Event } from "../wire/sse.ts"
-import { type CallContext, CurrentCall, makeClient, postJson } from "./client.ts"
+import { CurrentCall, makeClient, postJson } from "./client.ts"
 import { connections } from "./connections.ts"
 import type { AuthHeaders, CredentialError } from "./credentials.ts"
 import {
@@ -31,6 +31,7 @@ import {
   unexpected
 } from "./fault.ts"
 import { type Asker, type Attempt, type CallKind, type Cloud, Provider, type UpstreamCall } from "./Provider.ts"
+import type { CallContext } from "./Response.ts"
 import { makeBreaker, makeRegions, type Target, targetOf } from "./regions.ts"
 
 // Attempts

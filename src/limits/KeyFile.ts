@@ -1,5 +1,4 @@
 /** The file that holds the API keys' digests and what each key may do (docs/decisions.md#keys). It never holds a secret. */
-import { hash, randomBytes } from "node:crypto"
 import { DateTime, Effect, Record, Schema } from "effect"
 import { levels } from "../catalog/Level.ts"
 import type { OperatorError } from "../wire/OperatorError.ts"
@@ -131,11 +130,6 @@ const parse = parser(
   ". Name another in GATEWAY_KEYS_FILE, or fix it; keys are made with: npm run gateway -- keys create --name NAME"
 )
 const encode = Schema.encodeSync(KeyFile)
-
-/** Hex SHA-256 of a secret. */
-export const digestOf = (secret: string): string => hash("sha256", secret, "hex")
-/** A new secret: `gmg_` and 32 random bytes in base64url. */
-export const newSecret = (): string => `gmg_${randomBytes(32).toString("base64url")}`
 
 /** The keys and teams in a file's text. */
 export const parseBook = (path: string, text: string): Effect.Effect<KeyBook, OperatorError> =>

@@ -3,7 +3,7 @@
  * time: a file that is gone or broken may hide a revocation (docs/operation.md#keys).
  */
 
-import { timingSafeEqual } from "node:crypto"
+import { hash, randomBytes, timingSafeEqual } from "node:crypto"
 import { Clock, Context, DateTime, Duration, Effect, Layer, Metric, Result, Schedule } from "effect"
 import { GatewayError, type Refusal } from "../catalog/GatewayError.ts"
 import type { Level } from "../catalog/Level.ts"
@@ -12,17 +12,7 @@ import { watchFile } from "../watchFile.ts"
 import { fail } from "../wire/OperatorError.ts"
 import { steadyMillis } from "../wire/steady.ts"
 import { readOwned } from "./files.ts"
-import {
-  digestOf,
-  emptyBook,
-  isCallerId,
-  isOver,
-  type Key,
-  type KeyBook,
-  matches,
-  parseBook,
-  type Team
-} from "./KeyFile.ts"
+import { emptyBook, isCallerId, type Key, type KeyBook, matches, parseBook, type Team } from "./KeyFile.ts"
 import { callerOf } from "./limits.ts"
 import { RefusedKeys } from "./replicas.ts"
 
@@ -91,15 +81,33 @@ export const permits = (
   return Result.void
 }
 
-const isActive = (key: Key, now: number): boolean => key.disabled === undefined && !isOver(key, now)
+/** Hex SHA-256 of a secret. */
+export const digestOf = (secret: string): string => hash("sha256", secret, "hex")
+/** A new secret: `gmg_` and 32 random bytes in base64url. */
+export const newSecret = (): string => `gmg_${randomBytes(32).toString("base64url")}`
 
 interface Secret {
   readonly key: Key
   readonly caller: CallerIdentity
   /** The digest's hex, as bytes. */
   readonly digest: Buffer
-  /** Milliseconds since the epoch. */
+  /** Until when it works, in milliseconds since the epoch. */
   readonly until: number
+}
+
+/** Until when a key works, in milliseconds since the epoch. */
+const endOf = ({ disabled, expires, revoked }: Key): number => {
+  if (disabled !== undefined || revoked !== undefined) return 0
+  return expires === undefined ? Number.POSITIVE_INFINITY : DateTime.toEpochMillis(expires)
+}
+
+/** Why a secret of a key no longer works. */
+const whyOver = (key: Key, digest: string, now: number, isRefused: boolean): Refusal => {
+  const { disabled, previous, revoked } = key
+  if (isRefused || (previous?.digest === digest && now >= DateTime.toEpochMillis(previous.until))) return "rotated"
+  if (revoked === undefined && disabled !== undefined) return "disabled"
+  // The store refuses a key that the file does not yet.
+  return revoked !== undefined || now < endOf(key) ? "revoked" : "expired"
 }
 
 /** A book, since when it is in force, and what requests look up in it. */
@@ -112,8 +120,10 @@ const indexOf = (book: KeyBook, credentials: WeakMap<CallerIdentity, string>) =>
       credentials.set(caller, digest)
       secrets.set(digest, { key, caller, digest: Buffer.from(digest), until })
     }
-    add(key.digest, Number.POSITIVE_INFINITY)
-    if (key.previous !== undefined) add(key.previous.digest, DateTime.toEpochMillis(key.previous.until))
+    const until = endOf(key)
+    add(key.digest, until)
+    if (key.previous !== undefined)
+      add(key.previous.digest, Math.min(until, DateTime.toEpochMillis(key.previous.until)))
   }
   return { book, since: Date.now(), secrets, callers: new Map(book.callers?.map((caller) => [caller.id, caller])) }
 }
@@ -162,7 +172,8 @@ const make = (initial: KeyBook) => {
   const credentials = new WeakMap<CallerIdentity, string>()
   let index = indexOf(initial, credentials)
   let refused: ReadonlySet<string> = new Set()
-  const works = (key: Key, now: number) => isActive(key, now) && !refused.has(key.id)
+  const works = ({ key, until }: Secret, digest: string, now: number) =>
+    now < until && !refused.has(digest) && !refused.has(key.id)
   const access = makeAccess()
 
   /**
@@ -174,16 +185,9 @@ const make = (initial: KeyBook) => {
     const found = index.secrets.get(digest)
     const same = timingSafeEqual(Buffer.from(digest), found?.digest ?? noDigest)
     if (!same || found === undefined) return unauthenticated(presented === "" ? "missing" : "unknown")
-    const { caller, key, until } = found
-    const isOver = now >= until || refused.has(digest)
-    if (!isOver && works(key, now)) return Result.succeed(caller)
-    const ended =
-      key.revoked === undefined && key.disabled !== undefined
-        ? "disabled"
-        : key.revoked !== undefined || isActive(key, now)
-          ? "revoked"
-          : "expired"
-    return unauthenticated(isOver ? "rotated" : ended, key.id)
+    const { caller, key } = found
+    if (works(found, digest, now)) return Result.succeed(caller)
+    return unauthenticated(whyOver(key, digest, now, refused.has(digest)), key.id)
   }
 
   /** Why the caller without a key that has this ID is refused; undefined where it is not. */
@@ -195,9 +199,9 @@ const make = (initial: KeyBook) => {
   /** What gives the caller its access: the same for all requests with one secret, or of one caller without a key. */
   const credentialOf = (caller: CallerIdentity): string => credentials.get(caller) ?? caller.id
   const holds = (credential: string, now: number): boolean => {
-    if (isCallerId(credential)) return refusalOf(credential) === undefined
     const secret = index.secrets.get(credential)
-    return secret !== undefined && now < secret.until && !refused.has(credential) && works(secret.key, now)
+    if (secret !== undefined) return works(secret, credential, now)
+    return isCallerId(credential) && refusalOf(credential) === undefined
   }
 
   /** `end` is called, within a poll, when that is revoked, expired, rotated or removed, so that running streams can be ended. */

@@ -6,8 +6,9 @@ import { Cause, Effect, Exit, Fiber, Option, Pull, Scope, Stream } from "effect"
 import { HttpBody, HttpClientError, HttpClientRequest } from "effect/http"
 import { vi } from "vitest"
 import { type GatewayError, noRoom } from "../../src/catalog/GatewayError.ts"
-import { type CallContext, CurrentCall, makeClient } from "../../src/cloud/client.ts"
+import { CurrentCall, makeClient } from "../../src/cloud/client.ts"
 import { brokenOff, clientError } from "../../src/cloud/fault.ts"
+import type { CallContext } from "../../src/cloud/Response.ts"
 
 const mib = 2 ** 20
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))

@@ -1,7 +1,7 @@
 /** Key files for tests. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { digestOf, newSecret } from "../../src/limits/KeyFile.ts"
+import { digestOf, newSecret } from "../../src/limits/Keys.ts"
 
 /** A key's fields as they stand in the file. */
 export type KeyFields = Readonly<Record<string, unknown>>

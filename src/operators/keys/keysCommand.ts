@@ -3,15 +3,8 @@ import { DateTime, Duration, Effect } from "effect"
 import { auditDone } from "../../audit/Audit.ts"
 import type { Limits } from "../../contract/Security.ts"
 import { usageNotice } from "../../contract/usageNotice.ts"
-import {
-  changeBook,
-  digestOf,
-  isCallerId,
-  type Key,
-  type KeyBook,
-  newSecret,
-  type RefusedCaller
-} from "../../limits/KeyFile.ts"
+import { changeBook, isCallerId, type Key, type KeyBook, type RefusedCaller } from "../../limits/KeyFile.ts"
+import { digestOf, newSecret } from "../../limits/Keys.ts"
 import { fail, type OperatorError } from "../../wire/OperatorError.ts"
 import {
   changeLimits,
