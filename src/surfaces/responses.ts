@@ -138,7 +138,7 @@ const prepare = (request: ResponsesRequest, route: Route): Result.Result<Prepare
     refuseReference(items) ??
     refuseToolLists(items) ??
     refuseEncrypted(request, items) ??
-    refuseNested(request.tools ?? undefined, "tools") ??
+    refuseNested(request.tools ?? undefined) ??
     refuseTools([...own.refused, ...brought.flatMap(({ refused }) => refused)]) ??
     (Result.isFailure(choice) ? choice.failure : undefined) ??
     refuseOutside(typeof request.input === "string" ? request : { ...request, input: walked(items) })

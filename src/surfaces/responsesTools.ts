@@ -8,54 +8,35 @@ import { arrayOf, compact, isObject, type Json, type JsonObject, objectOf, textO
 import { quoted, toolAt } from "./boundary.ts"
 import type { ScreenedTool } from "./Surface.ts"
 
-/** A tool as it may leave. */
-type Build = (tool: JsonObject) => JsonObject
-
 const pickOnly = (value: JsonObject, names: ReadonlyArray<string>): JsonObject =>
   compact(Object.fromEntries(names.map((name) => [name, value[name] ?? undefined])))
 
-const pick =
-  (...names: ReadonlyArray<string>): Build =>
-  (tool) =>
-    pickOnly(tool, ["type", ...names])
-
-const customTool: Build = (tool) => ({
-  ...pick("name", "description", "defer_loading")(tool),
-  ...(isObject(tool.format) ? { format: pickOnly(tool.format, ["type", "syntax", "definition"]) } : {})
-})
-
-/** A shell of the caller's; its skills are texts that lie beside it. */
-const localShell: Build = ({ environment }) => {
-  const { skills } = objectOf(environment)
-  return {
-    type: "shell",
-    environment: {
-      type: "local",
-      ...(Array.isArray(skills)
-        ? { skills: skills.map((skill) => pickOnly(objectOf(skill), ["name", "description", "path"])) }
-        : {})
-    }
-  }
+/** What of the tools that the caller executes may leave. */
+const fields: Readonly<Record<string, ReadonlyArray<string>>> = {
+  function: ["type", "name", "description", "parameters", "strict", "defer_loading"],
+  custom: ["type", "name", "description", "defer_loading"],
+  namespace: ["type", "name", "description"],
+  local_shell: ["type"],
+  apply_patch: ["type"],
+  shell: ["type"]
 }
+/** Those that a namespace may hold. */
+const inner: ReadonlySet<string> = new Set(["function", "custom"])
 
-/** Tools that a namespace may hold. */
-const inner: Readonly<Record<string, Build>> = {
-  function: pick("name", "description", "parameters", "strict", "defer_loading"),
-  custom: customTool
-}
-const outer: Readonly<Record<string, Build>> = {
-  ...inner,
-  namespace: pick("name", "description"),
-  local_shell: pick(),
-  apply_patch: pick(),
-  shell: localShell
-}
-
-const buildOf = (tool: JsonObject, builds: typeof inner): Build | undefined => {
+/** A tool as it may leave; undefined for one that runs inside the cloud. */
+const build = (tool: JsonObject, isInner: boolean): JsonObject | undefined => {
   const type = textOf(tool.type) ?? ""
-  if (!Object.hasOwn(builds, type)) return undefined
-  if (type === "shell" && objectOf(tool.environment).type !== "local") return undefined
-  return builds[type]
+  if (!Object.hasOwn(fields, type) || (isInner && !inner.has(type))) return undefined
+  const own = pickOnly(tool, fields[type] ?? [])
+  if (type === "custom" && isObject(tool.format)) {
+    return { ...own, format: pickOnly(tool.format, ["type", "syntax", "definition"]) }
+  }
+  if (type !== "shell") return own
+  // The skills of a shell are texts that lie beside it.
+  const { skills, type: where } = objectOf(tool.environment)
+  if (where !== "local") return undefined
+  const kept = arrayOf(skills).map((skill) => pickOnly(objectOf(skill), ["name", "description", "path"]))
+  return { ...own, environment: { type: where, ...(Array.isArray(skills) ? { skills: kept } : {}) } }
 }
 
 /** A search that must not reach the web finds nothing inside the boundary: it is left out. */
@@ -90,21 +71,21 @@ const reportDropped = (given: Json | undefined, built: Json | undefined, path: s
 }
 
 /** The tools of one list, and what is wrong with them. `adjusted` takes what of them does not leave. */
-export const buildTools = (given: Json | undefined, path: string, adjusted: Adjusted, builds = outer): BuiltTools => {
+export const buildTools = (given: Json | undefined, path: string, adjusted: Adjusted, isInner = false): BuiltTools => {
   const tools: Array<JsonObject> = []
   const refused: Array<Refused> = []
   for (const [at, value] of arrayOf(given).entries()) {
     const tool = objectOf(value)
     const here = `${path}[${at}]`
-    const build = buildOf(tool, builds)
+    const sent = build(tool, isInner)
     if (isOfflineSearch(tool)) adjusted.add(`${tool.type}:removed`)
-    else if (build === undefined) refused.push({ path: here, tool })
+    else if (sent === undefined) refused.push({ path: here, tool })
     else {
-      const held = tool.type === "namespace" ? buildTools(tool.tools, `${here}.tools`, adjusted, inner) : undefined
+      const held = tool.type === "namespace" ? buildTools(tool.tools, `${here}.tools`, adjusted, true) : undefined
       // Not spread into arguments: callers decide how many there are.
       for (const one of held?.refused ?? []) refused.push(one)
       const own = held === undefined ? undefined : { tools: held.tools }
-      const built: JsonObject = { ...build(tool), ...own }
+      const built: JsonObject = { ...sent, ...own }
       tools.push(built)
       // The type says what a tool may hold.
       reportDropped(own === undefined ? tool : { ...tool, ...own }, built, `tools.${built.type}`, adjusted)
@@ -114,14 +95,14 @@ export const buildTools = (given: Json | undefined, path: string, adjusted: Adju
 }
 
 /** Why a tool of the chat format is refused: here its fields stand beside its type. */
-export const refuseNested = (given: Json | undefined, path: string): string | undefined => {
+export const refuseNested = (given: Json | undefined): string | undefined => {
   const tools = arrayOf(given).map(objectOf)
   const at = tools.findIndex(
     ({ function: nested, name, type }) => type === "function" && name === undefined && isObject(nested ?? null)
   )
   return at < 0
     ? undefined
-    : `${path}[${at}].function: tools are flat here: {"type":"function","name":…,"description":…,"parameters":…}, with nothing under function`
+    : `tools[${at}].function: tools are flat here: {"type":"function","name":…,"description":…,"parameters":…}, with nothing under function`
 }
 
 /** All of them together, so that a caller with several fixes its request once. */

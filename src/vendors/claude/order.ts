@@ -72,12 +72,11 @@ export const orderWriter = (model: string) => {
       if (plain) return undefined
       const thinking = thoughts.length === 0 ? {} : { model, thinking_blocks: thoughts }
       const whole = { ...thinking, order }
-      return { anthropic: isShort() && isSmall(whole) ? whole : { order: omitted } }
+      const isSmall = isShort() && Buffer.byteLength(JSON.stringify(whole)) <= maxBytes
+      return { anthropic: isSmall ? whole : { order: omitted } }
     }
   }
 }
-
-const isSmall = (extra: JsonObject): boolean => Buffer.byteLength(JSON.stringify(extra)) <= maxBytes
 
 const thinkingField = "messages.extra_content.anthropic.thinking_blocks"
 

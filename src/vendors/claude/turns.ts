@@ -9,20 +9,14 @@ import { isThinking, orderedBlocks } from "./order.ts"
 
 type Fields = { readonly [key: string]: unknown }
 
-/** The mark in the vendor's words; undefined where there is none. What else a caller puts into it is not sent. */
-const markOf = (given: Json | undefined): JsonObject | undefined =>
-  isMark(given) ? compact({ type: "ephemeral", ttl: given.ttl ?? undefined }) : undefined
-
-/** The block with the mark, where there is one. */
-export const marked = (block: JsonObject, given: Json | undefined): JsonObject => {
-  const mark = markOf(given)
-  return mark === undefined ? block : { ...block, cache_control: mark }
-}
+/** The block with the mark in the vendor's words, where there is one. What else a caller puts into it is not sent. */
+export const marked = (block: JsonObject, given: Json | undefined): JsonObject =>
+  isMark(given) ? { ...block, cache_control: compact({ type: "ephemeral", ttl: given.ttl ?? undefined }) } : block
 
 /** The blocks, with the mark of their message on the last: it says that everything up to there is to be kept. */
 const markedLast = (blocks: ReadonlyArray<JsonObject>, given: Json | undefined): ReadonlyArray<JsonObject> => {
   const last = blocks.at(-1)
-  return last === undefined || markOf(given) === undefined ? blocks : [...blocks.slice(0, -1), marked(last, given)]
+  return last === undefined ? blocks : blocks.with(-1, marked(last, given))
 }
 
 const isEmpty = ({ content, refusal, tool_calls }: Fields): boolean => {
@@ -141,8 +135,7 @@ const trimPrefill = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
   const last = turns.at(-1)
   const block = last?.content.at(-1)
   if (last?.role !== "assistant" || typeof block?.text !== "string") return turns
-  const content = [...last.content.slice(0, -1), { ...block, text: block.text.trimEnd() }]
-  return [...turns.slice(0, -1), { role: "assistant", content }]
+  return turns.with(-1, { ...last, content: last.content.with(-1, { ...block, text: block.text.trimEnd() }) })
 }
 
 /**
