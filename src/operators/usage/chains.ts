@@ -40,9 +40,8 @@ export interface Chain {
   readonly instance: string
   /** Sorted, without overlaps. Intact, there is one. */
   readonly runs: Array<Run>
-  current: Run | undefined
-  /** The last record in the file that is read. */
-  inFile: { readonly file: string; readonly seq: number } | undefined
+  /** Where a record was read last, and the highest number so far in that file. */
+  latest: { readonly place: Place; readonly seq: number } | undefined
   /** The log's heads that have not been compared, by number. */
   readonly heads: Map<number, string>
   /** How many of those that were compared match. */
@@ -83,10 +82,8 @@ export const makeChains = (report: (found: Break) => void) => {
   const chainOf = (instance: string): Chain | undefined => {
     const found = chains.get(instance)
     if (found !== undefined || chains.size >= maxChains) return found
-    const chain: Chain = {
-      ...{ instance, runs: [], heads: new Map(), matched: 0, records: 0 },
-      ...{ current: undefined, inFile: undefined, logged: undefined, signed: undefined }
-    }
+    const none = { latest: undefined, logged: undefined, signed: undefined }
+    const chain: Chain = { instance, runs: [], heads: new Map(), matched: 0, records: 0, ...none }
     chains.set(instance, chain)
     return chain
   }
@@ -95,7 +92,7 @@ export const makeChains = (report: (found: Break) => void) => {
     const [, instance, number] = /^([0-9a-f]{1,64}):([1-9]\d*)$/.exec(after) ?? []
     const seq = Number(number)
     if (instance === undefined || !Number.isSafeInteger(seq)) return undefined
-    return { instance, seq, digest: recentDigest(instance, seq), place: chains.get(instance)?.current?.end }
+    return { instance, seq, digest: recentDigest(instance, seq), place: chains.get(instance)?.latest?.place }
   }
 
   /** Compares a record that is remembered with the log's head of it. */
@@ -117,34 +114,33 @@ export const makeChains = (report: (found: Break) => void) => {
     report({ kind: "changed", place: end, instance, seq: last, text })
   }
 
-  /** Joins a run with the one that follows it. */
-  const join = ({ instance, runs }: Chain, run: Run): Run => {
-    const at = runs.indexOf(run)
-    const next = runs[at + 1]
-    if (next?.first !== run.last + 1) return run
+  /** Joins a run with the one that follows it, where there is one. */
+  const join = ({ instance, runs }: Chain, run: Run): void => {
+    const at = runs.indexOf(run) + 1
+    const next = runs[at]
+    if (next?.first !== run.last + 1) return
     if (next.firstPrev !== run.digest) unlinked(instance, run, next.start)
-    const joined: Run = { ...run, last: next.last, digest: next.digest, end: next.end }
-    runs.splice(at, 2, joined)
-    return joined
+    Object.assign(run, { last: next.last, digest: next.digest, end: next.end })
+    runs.splice(at, 1)
   }
 
   /** Takes the next record that was read; false where it was read before, unchanged. */
   const follow = (chain: Chain, { after, instance, prev, seq }: Link, digest: string, place: Place): boolean => {
-    const { inFile, runs } = chain
+    const { latest, runs } = chain
     const recent = recentOf(instance)
     if (recent.get(seq)?.digest === digest) return false
     const found = (kind: Break["kind"], text: string) => {
       report({ kind, place, instance, seq, text })
       return true
     }
-    let run = chain.current?.last === seq - 1 ? chain.current : runs.find(({ last }) => last === seq - 1)
+    let run = runs.findLast(({ last }) => last === seq - 1)
     const known = run === undefined ? runOf(chain, seq) : undefined
     if (known !== undefined) {
       return found("moved", `is there twice, with other contents or far apart (${showPlace(known.start)} ff.)`)
     }
-    const before = inFile?.file === place.file ? inFile.seq : 0
+    const before = latest?.place.file === place.file ? latest.seq : 0
     if (seq < before) found("moved", `stands after record ${before}`)
-    chain.inFile = { file: place.file, seq: Math.max(seq, before) }
+    chain.latest = { place, seq: Math.max(seq, before) }
     if (run === undefined) {
       if (runs.length >= maxRuns) return found("missing", "stands alone, after too many gaps to follow")
       const first = { first: seq, firstPrev: prev, after, before: beforeOf(after), start: place }
@@ -159,7 +155,7 @@ export const makeChains = (report: (found: Break) => void) => {
     recent.set(seq, { digest })
     if (recent.size > maxRecent) recent.delete(recent.keys().next().value ?? 0)
     compare(chain, seq, place)
-    chain.current = runs.length > 1 ? join(chain, run) : run
+    join(chain, run)
     return true
   }
 
@@ -173,7 +169,7 @@ export const makeChains = (report: (found: Break) => void) => {
     if (earlier === undefined) {
       chain.heads.set(seq, digest)
       // On standard input the log cannot be read first.
-      if (chain.current !== undefined) compare(chain, seq, chain.current.end)
+      if (chain.latest !== undefined) compare(chain, seq, chain.latest.place)
     } else if (earlier !== digest) {
       const text = "has another digest in an earlier line of the log: one of the two lines was changed"
       report({ kind: "changed", place, instance, seq, text })
