@@ -166,25 +166,23 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
   const judged = Effect.fnUntraced(function* (entries: ReadonlyArray<Entry>) {
     const keyed = new Map<string, Slot>()
     const slots: Array<Slot> = []
-    const slotsOf = new Map<Entry, ReadonlyArray<Slot | undefined>>()
     const add = (slot: Slot): Slot => {
       slots.push(slot)
       return slot
     }
-    for (const entry of entries) {
-      const { delta, repeats: repeated, whole } = entry.part
+    const read = entries.map(({ frame, part: { delta, repeats, signs, whole } }) => {
       if (delta !== undefined) {
         const { key, place, text } = delta
         const known = keyed.get(key)
         if (known !== undefined) known.text += text
         else keyed.set(key, add({ place, text, after: "", before: judgedTails.get(key) ?? "" }))
       }
-      if (repeated !== undefined) texts.complete(repeated)
+      if (repeats !== undefined) texts.complete(repeats)
       const own = whole?.texts.map(({ place, text }) =>
         texts.isKnown(text) ? undefined : add({ place, text, after: text, before: "" })
       )
-      if (own !== undefined) slotsOf.set(entry, own)
-    }
+      return { frame, delta, signs, whole, own }
+    })
     const asked = slots.filter(({ text }) => text !== "")
     if (asked.length > 0) {
       const verdict = yield* askGuards(guards, { about, input: "response", texts: asked })
@@ -194,28 +192,27 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
     }
     for (const [key, { before, text }] of keyed) judgedTails.set(key, (before + text).slice(-contextCharacters))
     const out: Array<Frame> = []
+    /** Keys whose other text has gone out, all of it in the place of the first piece. */
     const done = new Set<string>()
-    for (const entry of entries) {
-      const { delta, signs, whole } = entry.part
+    for (const { delta, frame, own, signs, whole } of read) {
+      if (signs !== undefined && changed.has(signs)) continue
       if (delta !== undefined) {
         const { key, text } = delta
         const slot = keyed.get(key)
         if (slot === undefined || slot.after === slot.text) {
           texts.went(key, text)
-          out.push(entry.frame)
+          out.push(frame)
         } else if (!done.has(key)) {
           done.add(key)
           changed.add(key)
           texts.went(key, slot.after)
           if (slot.after !== "") out.push(delta.with(slot.after))
         }
-      } else if (signs !== undefined && changed.has(signs)) continue
-      else if (whole !== undefined) {
-        const own = slotsOf.get(entry) ?? []
-        const others = whole.texts.map(({ text }, at) => own[at]?.after ?? texts.instead(text) ?? text)
+      } else if (whole !== undefined) {
+        const others = whole.texts.map(({ text }, at) => own?.[at]?.after ?? texts.instead(text) ?? text)
         for (const [at, { text }] of whole.texts.entries()) texts.saidWhole(text, others[at] ?? text)
-        out.push(whole.texts.every(({ text }, at) => text === others[at]) ? entry.frame : whole.with(others))
-      } else out.push(entry.frame)
+        out.push(whole.texts.every(({ text }, at) => text === others[at]) ? frame : whole.with(others))
+      } else out.push(frame)
     }
     return out
   })
