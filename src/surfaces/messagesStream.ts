@@ -17,8 +17,6 @@ import { messagesError } from "./errorResponse.ts"
 import { fenceRemover } from "./messagesFormat.ts"
 
 interface MessagesState extends Progress {
-  /** Indexes of the content blocks that are tool calls and still open. */
-  readonly open: Set<number>
   /** Counts of the beginning, and the totals since. */
   start: JsonObject
   totals: JsonObject
@@ -51,9 +49,8 @@ export const isCall = ({ type }: JsonObject): boolean =>
   type === "tool_use" || type === "server_tool_use" || type === "mcp_tool_use"
 
 /** What a block tells of a call, if it is one. */
-const called = (state: MessagesState, key: number, block: JsonObject): ReadonlyArray<CallPiece> => {
+const called = (key: number, block: JsonObject): ReadonlyArray<CallPiece> => {
   if (!isCall(block)) return []
-  state.open.add(key)
   const start: CallPiece = { type: "start", key, id: string(block.id), name: string(block.name) }
   return isObject(block.input) ? [start, { type: "input", key, value: block.input }] : [start]
 }
@@ -100,24 +97,21 @@ const rareFrame = (state: MessagesState, model: string, name: string, data: stri
       if (fields?.type !== name) break
       const message = objectOf(fields.message)
       state.start = overlayUsage({}, message.usage)
-      const calls = arrayOf(message.content).flatMap((block, at) => called(state, at, objectOf(block)))
+      const calls = arrayOf(message.content).flatMap((block, at) => called(at, objectOf(block)))
       const usage = message.usage ?? uncounted
-      const started = { event: name, data: jsonText({ ...fields, message: { ...message, model, usage } }) }
-      return calls.length === 0 ? started : { ...started, calls }
+      return { event: name, data: jsonText({ ...fields, message: { ...message, model, usage } }), calls }
     }
     case "content_block_start": {
       const fields = readObject(data)
       if (fields?.type !== name) break
       const block = objectOf(fields.content_block)
       state.bytes += outputBytes(block.text) + outputBytes(block.thinking) + outputBytes(block.input)
-      return { event: name, data, calls: called(state, numberOf(fields.index) ?? -1, block) }
+      return { event: name, data, calls: called(numberOf(fields.index) ?? -1, block) }
     }
-    case "content_block_stop": {
+    case "content_block_stop":
       if (!data.includes(name)) break
-      if (state.open.size === 0) return { event: name, data }
-      const key = numberOf(readObject(data)?.index) ?? -1
-      return state.open.delete(key) ? { event: name, data, calls: [{ type: "end", key }] } : { event: name, data }
-    }
+      // Of a block that is no call it says nothing.
+      return { event: name, data, calls: [{ type: "end", key: numberOf(readObject(data)?.index) ?? -1 }] }
     case "message_delta": {
       const fields = readObject(data)
       if (fields?.type !== name) break
@@ -157,7 +151,6 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
   const state: MessagesState = {
     end: undefined,
     bytes: 0,
-    open: new Set(),
     start: {},
     totals: {},
     waiting: undefined,
