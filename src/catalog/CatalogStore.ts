@@ -13,7 +13,7 @@ import shipped from "./catalog.json" with { type: "json" }
 import { checkCatalog, checkCatalogJson, decodeText } from "./checkCatalog.ts"
 import { type Cloud, clouds, fieldsByCloud } from "./clouds.ts"
 import type { Sites } from "./Partition.ts"
-import { type Index, type LeftOut, makeIndex, type Paths } from "./Resolver.ts"
+import { type LeftOut, makeIndex, type Paths } from "./Resolver.ts"
 
 const { prices, quota, regions, weights } = Deployment.fields
 
@@ -134,56 +134,54 @@ interface CatalogStoreOptions extends CatalogFiles {
   readonly paths: Paths
 }
 
-export class CatalogStore extends Context.Service<
-  CatalogStore,
-  {
-    /** Called once a request, so that a request sees one catalog from end to end. Costs nothing. */
-    readonly current: () => Index
-    /** Since when it is in force, in milliseconds since the epoch. */
-    readonly since: () => number
-  }
->()("gateway/catalog/CatalogStore") {
-  /**
-   * Fails when the catalog is broken at start. Afterwards the operator's files are read every two seconds: a changed
-   * one takes effect, a broken or missing one is logged once and the catalog in force stays.
-   */
-  static readonly layer = ({ sites, paths, ...files }: CatalogStoreOptions): Layer.Layer<CatalogStore, CatalogError> =>
-    Layer.effect(
-      CatalogStore,
-      Effect.gen(function* () {
-        let since = Date.now()
-        let texts = yield* readTexts(files)
-        const indexOf = (texts: Texts) =>
-          Effect.map(Effect.fromResult(catalogOf(texts)), (catalog) => makeIndex(catalog, sites, paths))
-        let index = yield* indexOf(texts)
-        if (texts.catalog === undefined) {
-          const audit = yield* Audit
-          const detail = { kind: "catalog", path: "shipped", sha256: hash("sha256", JSON.stringify(shipped)) }
-          audit({ audit: "file.read", outcome: "success", detail })
-        }
-        for (const role of ["catalog", "overlay"] as const) {
-          const initial = texts[role]
-          if (initial === undefined) continue
-          const { file } = initial
-          yield* watchFile({
-            kind: role,
-            path: file,
-            version: (text) => text,
-            read: readCatalog(file),
-            initial: initial.text,
-            every: pollInterval,
-            take: Effect.fnUntraced(function* (text) {
-              const next = { ...texts, [role]: { file, text } }
-              index = yield* indexOf(next)
-              texts = next
-              since = Date.now()
-              yield* Effect.logInfo(`${file}: catalog reloaded, ${index.list.length} IDs`)
-              yield* Effect.forEach(leftOutLines(index.leftOut), (line) => Effect.logWarning(line))
-            }),
-            complaint: (message) => `${message}\n  The catalog in force stays.`
-          })
-        }
-        return CatalogStore.of({ current: () => index, since: () => since })
+/**
+ * Fails when the catalog is broken at start. Afterwards the operator's files are read every two seconds: a changed
+ * one takes effect, a broken or missing one is logged once and the catalog in force stays.
+ */
+const make = ({ sites, paths, ...files }: CatalogStoreOptions) =>
+  Effect.gen(function* () {
+    let since = Date.now()
+    let texts = yield* readTexts(files)
+    const indexOf = (texts: Texts) =>
+      Effect.map(Effect.fromResult(catalogOf(texts)), (catalog) => makeIndex(catalog, sites, paths))
+    let index = yield* indexOf(texts)
+    if (texts.catalog === undefined) {
+      const audit = yield* Audit
+      const detail = { kind: "catalog", path: "shipped", sha256: hash("sha256", JSON.stringify(shipped)) }
+      audit({ audit: "file.read", outcome: "success", detail })
+    }
+    for (const role of ["catalog", "overlay"] as const) {
+      const initial = texts[role]
+      if (initial === undefined) continue
+      const { file } = initial
+      yield* watchFile({
+        kind: role,
+        path: file,
+        version: (text) => text,
+        read: readCatalog(file),
+        initial: initial.text,
+        every: pollInterval,
+        take: Effect.fnUntraced(function* (text) {
+          const next = { ...texts, [role]: { file, text } }
+          index = yield* indexOf(next)
+          texts = next
+          since = Date.now()
+          yield* Effect.logInfo(`${file}: catalog reloaded, ${index.list.length} IDs`)
+          yield* Effect.forEach(leftOutLines(index.leftOut), (line) => Effect.logWarning(line))
+        }),
+        complaint: (message) => `${message}\n  The catalog in force stays.`
       })
-    )
+    }
+    return {
+      /** Called once a request, so that a request sees one catalog from end to end. Costs nothing. */
+      current: () => index,
+      /** Since when it is in force, in milliseconds since the epoch. */
+      since: () => since
+    }
+  })
+
+export class CatalogStore extends Context.Service<CatalogStore, Effect.Success<ReturnType<typeof make>>>()(
+  "gateway/catalog/CatalogStore"
+) {
+  static readonly layer = (options: CatalogStoreOptions) => Layer.effect(CatalogStore, make(options))
 }

@@ -40,15 +40,16 @@ export const credentialOf = (
 
 const entra = Effect.fnUntraced(function* (settings: Credentials, network: INetworkModule | undefined) {
   const { authority, scope } = azureCloud(settings)
-  const client = yield* clientCredential(settings)
+  const { clientId, tenantId } = settings
+  const proof = clientProof(settings)
+  const source = `Entra ID (${proof?.name ?? "managed identity"})`
   const failed = credentialError(
-    `Entra ID (${client?.name ?? "managed identity"})`,
+    source,
     "check the identity and the AZURE_ variables of docs/operation.md, or set AZURE_OPENAI_API_KEY"
   )
   const attempt = <A>(promise: () => Promise<A>) => Effect.tryPromise({ try: promise, catch: failed })
   const msal = yield* attempt(() => import("@azure/msal-node"))
   const system = network === undefined ? {} : { networkClient: network }
-  const { clientId } = settings
 
   const managedIdentity = attempt(() =>
     new msal.ManagedIdentityApplication({
@@ -57,14 +58,14 @@ const entra = Effect.fnUntraced(function* (settings: Credentials, network: INetw
     }).acquireToken({ resource: scope, forceRefresh: true })
   )
 
-  const confidential = (client: ClientCredential) =>
-    Effect.flatMap(Effect.mapError(client.read, failed), (proof) =>
+  const confidential = ({ read }: ClientProof, tenantId: string, clientId: string) =>
+    Effect.flatMap(Effect.mapError(read, failed), (proved) =>
       attempt(() =>
         new msal.ConfidentialClientApplication({
           auth: {
-            ...proof,
-            clientId: client.clientId,
-            authority: `${authority}/${client.tenantId}`,
+            ...proved,
+            clientId,
+            authority: `${authority}/${tenantId}`,
             knownAuthorities: [new URL(authority).host] // or it would ask the public cloud whether this host is Azure's
           },
           system
@@ -72,9 +73,15 @@ const entra = Effect.fnUntraced(function* (settings: Credentials, network: INetw
       )
     )
 
+  const acquire =
+    proof === undefined
+      ? managedIdentity
+      : Option.isNone(tenantId) || Option.isNone(clientId)
+        ? yield* new CredentialError({ message: `${source} needs AZURE_TENANT_ID and AZURE_CLIENT_ID` })
+        : confidential(proof, tenantId.value, clientId.value)
   // Neither is answered by the library's own cache, which belongs to an application and is skipped for identities.
   const cache = yield* makeTokenCache(
-    Effect.flatMap(client === undefined ? managedIdentity : confidential(client), (result) =>
+    Effect.flatMap(acquire, (result) =>
       result === null || result.accessToken === "" || result.expiresOn === null
         ? Effect.fail(failed(undefined))
         : Effect.succeed({
@@ -96,30 +103,17 @@ export const azureCloud = ({ endpoint, authorityHost }: Pick<Credentials, "endpo
   }
 }
 
-interface ClientCredential {
+interface ClientProof {
   readonly name: string
-  readonly tenantId: string
-  readonly clientId: string
   readonly read: Effect.Effect<Pick<NodeAuthOptions, "clientSecret" | "clientCertificate" | "clientAssertion">, unknown>
 }
 
-/** How the application proves itself; `undefined` for a managed identity, where the platform does it. */
-const clientCredential = (settings: Credentials): Effect.Effect<ClientCredential | undefined, CredentialError> => {
-  const proof = clientProof(settings)
-  if (proof === undefined) return Effect.succeed(undefined)
-  const { tenantId, clientId } = settings
-  return Option.isNone(tenantId) || Option.isNone(clientId)
-    ? Effect.fail(
-        new CredentialError({ message: `Entra ID (${proof.name}) needs AZURE_TENANT_ID and AZURE_CLIENT_ID` })
-      )
-    : Effect.succeed({ ...proof, tenantId: tenantId.value, clientId: clientId.value })
-}
-
+/** How the application proves itself; undefined for a managed identity, where the platform does it. */
 const clientProof = ({
   clientSecret,
   clientCertificatePath,
   federatedTokenFile
-}: Credentials): Pick<ClientCredential, "name" | "read"> | undefined => {
+}: Credentials): ClientProof | undefined => {
   if (Option.isSome(clientSecret)) {
     return { name: "client secret", read: Effect.sync(() => ({ clientSecret: Redacted.value(clientSecret.value) })) }
   }

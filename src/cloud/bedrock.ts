@@ -8,7 +8,7 @@ import { withoutMetrics } from "../catalog/Tokens.ts"
 import { Clouds } from "../Settings.ts"
 import type { BedrockSettings } from "../settings/clouds.ts"
 import { awsFrames, sse } from "../stream/framing.ts"
-import type { JsonObject } from "../wire/json.ts"
+import { type JsonObject, numberOf, objectOf } from "../wire/json.ts"
 import { base64Json } from "../wire/print.ts"
 import { steadyMillis } from "../wire/steady.ts"
 import {
@@ -164,9 +164,8 @@ const invokeBody = ({ model: _, stream: __, ...rest }: Body): Body => ({ anthrop
 
 /** CountTokens wants the whole invoke body, which must have a `max_tokens`; the count does not depend on it. */
 const countBody = (body: Body): Body => {
-  const thinking = body.thinking
-  const budget = typeof thinking === "object" && thinking !== null ? Reflect.get(thinking, "budget_tokens") : undefined
-  const invoke = { ...invokeBody(body), max_tokens: typeof budget === "number" ? budget + 1 : 1 }
+  const budget = numberOf(objectOf(body.thinking).budget_tokens) ?? 0
+  const invoke = { ...invokeBody(body), max_tokens: budget + 1 }
   return { input: { invokeModel: { body: base64Json(invoke) } } }
 }
 

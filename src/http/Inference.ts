@@ -152,82 +152,74 @@ export const adjustedHeaders = (
   }
 }
 
-export class Inference extends Context.Service<
-  Inference,
-  {
-    readonly handler: <Request extends NamesModel, P extends Prepared, E extends ApiError | MessagesError>(
-      surface: Surface<Request, P, E>
-    ) => Handler<E>
-  }
->()("gateway/http/Inference") {
-  static readonly layer = Layer.effect(
-    Inference,
-    Effect.gen(function* () {
-      const settings = yield* Settings
-      const catalog = yield* CatalogStore
-      const clouds = yield* servingClouds
-      const hold = makeHold(yield* RateLimit, yield* Quota, yield* CloudQuota)
-      const streamed = makeStreamReply(settings, yield* makeTerminations)
-      const whole = makeWholeReply(settings)
-      const resend = makeResend()
-      const guards = Option.getOrUndefined(yield* Effect.serviceOption(GuardRequests))
+const make = Effect.gen(function* () {
+  const settings = yield* Settings
+  const catalog = yield* CatalogStore
+  const clouds = yield* servingClouds
+  const hold = makeHold(yield* RateLimit, yield* Quota, yield* CloudQuota)
+  const streamed = makeStreamReply(settings, yield* makeTerminations)
+  const whole = makeWholeReply(settings)
+  const resend = makeResend()
+  const guards = Option.getOrUndefined(yield* Effect.serviceOption(GuardRequests))
 
-      const handler = <Request extends NamesModel, P extends Prepared, E extends ApiError | MessagesError>(
-        surface: Surface<Request, P, E>
-      ): Handler<E> => {
-        const read = bodyReader(surface, settings, settings.textArrays ? surface.joinTexts : undefined)
-        const { protocol } = surface
+  const handler = <Request extends NamesModel, P extends Prepared, E extends ApiError | MessagesError>(
+    surface: Surface<Request, P, E>
+  ): Handler<E> => {
+    const read = bodyReader(surface, settings, settings.textArrays ? surface.joinTexts : undefined)
+    const { protocol } = surface
 
-        const call = (ready: Ready<P>, record: RequestRecord): Sent => {
-          const { prepared, route } = ready
-          const cloud = clouds.get(route.deployment.cloud)
-          if (cloud === undefined) throw new Error(`${route.deployment.cloud} is not active`) // the resolver answers active clouds only
-          const { adjusted = none, stream, thinkingAdjusted = none } = prepared
-          record.adjusted = adjusted.length + thinkingAdjusted.length
-          record.changes = record.adjusted === 0 ? undefined : adjustedHeaders(adjusted, thinkingAdjusted)
-          record.cloud = cloud.name
-          const { provider } = cloud
-          return stream && protocol !== undefined
-            ? streamed({ protocol: protocol(prepared), prepared, route, provider, record })
-            : whole({ surface, prepared, route, provider, record })
-        }
+    const call = (ready: Ready<P>, record: RequestRecord): Sent => {
+      const { prepared, route } = ready
+      const cloud = clouds.get(route.deployment.cloud)
+      if (cloud === undefined) throw new Error(`${route.deployment.cloud} is not active`) // the resolver answers active clouds only
+      const { adjusted = none, stream, thinkingAdjusted = none } = prepared
+      record.adjusted = adjusted.length + thinkingAdjusted.length
+      record.changes = record.adjusted === 0 ? undefined : adjustedHeaders(adjusted, thinkingAdjusted)
+      record.cloud = cloud.name
+      const { provider } = cloud
+      return stream && protocol !== undefined
+        ? streamed({ protocol: protocol(prepared), prepared, route, provider, record })
+        : whole({ surface, prepared, route, provider, record })
+    }
 
-        return Effect.fnUntraced(
-          function* ({ request }) {
-            const record = yield* CurrentRecord
-            const caller = yield* Caller
-            const sent = yield* read(request, record)
-            const { inputEstimate, route } = yield* Effect.fromResult(admit(surface, sent, catalog, caller, record))
-            yield* screened(surface, sent, settings)
-            const body = guards === undefined ? sent : yield* guards.request(surface.purpose, sent, record)
-            const prepare: Prepare<P> = (refused) => {
-              const { id, startedAt } = record
-              const asked = without(route, refused)
-              record.route = asked
-              return Result.map(
-                surface.prepare(body, asked, { id, startedAt, headers: request.headers, inputEstimate }),
-                (prepared) => {
-                  if (prepared.maxOutput !== undefined) record.inputEstimate = inputEstimate
-                  return { route: asked, prepared }
-                }
-              )
+    return Effect.fnUntraced(
+      function* ({ request }) {
+        const record = yield* CurrentRecord
+        const caller = yield* Caller
+        const sent = yield* read(request, record)
+        const { inputEstimate, route } = yield* Effect.fromResult(admit(surface, sent, catalog, caller, record))
+        yield* screened(surface, sent, settings)
+        const body = guards === undefined ? sent : yield* guards.request(surface.purpose, sent, record)
+        const prepare: Prepare<P> = (refused) => {
+          const { id, startedAt } = record
+          const asked = without(route, refused)
+          record.route = asked
+          return Result.map(
+            surface.prepare(body, asked, { id, startedAt, headers: request.headers, inputEstimate }),
+            (prepared) => {
+              if (prepared.maxOutput !== undefined) record.inputEstimate = inputEstimate
+              return { route: asked, prepared }
             }
-            const ready = yield* resend.prepared(prepare)
-            yield* hold(caller, record, ready)
-            if (!surfaces[surface.purpose].reworded) return yield* call(ready, record)
-            return yield* resend.sent(ready, record, prepare, (again) => call(again, record))
-          },
-          Effect.catch((error: GatewayError) =>
-            Effect.flatMap(CurrentRecord, (record) => {
-              const refused = refuse(record, error, surface.error)
-              if (record.sent) record.answered()
-              return refused
-            })
           )
-        )
-      }
+        }
+        const ready = yield* resend.prepared(prepare)
+        yield* hold(caller, record, ready)
+        if (!surfaces[surface.purpose].reworded) return yield* call(ready, record)
+        return yield* resend.sent(ready, record, prepare, (again) => call(again, record))
+      },
+      Effect.catch((error: GatewayError) =>
+        Effect.flatMap(CurrentRecord, (record) => {
+          const refused = refuse(record, error, surface.error)
+          if (record.sent) record.answered()
+          return refused
+        })
+      )
+    )
+  }
 
-      return Inference.of({ handler })
-    })
-  )
+  return { handler }
+})
+
+export class Inference extends Context.Service<Inference, Effect.Success<typeof make>>()("gateway/http/Inference") {
+  static readonly layer = Layer.effect(Inference, make)
 }

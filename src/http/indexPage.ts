@@ -1,36 +1,21 @@
 /** The page at `/`: the usage notice, what is active, where to go. Self-contained; no script, nothing loaded. */
 import { createHash } from "node:crypto"
-import { type Cloud, cloudFacts, clouds } from "../catalog/clouds.ts"
-import { type Level, levels } from "../catalog/Level.ts"
+import { cloudFacts, clouds } from "../catalog/clouds.ts"
+import { levels } from "../catalog/Level.ts"
 import type { Entry } from "../catalog/Route.ts"
 import { usageNotice } from "../contract/usageNotice.ts"
 import { service, version } from "../contract/version.ts"
 
 /** What everyone sees: every reply links to the notice. */
-interface Notice {
-  readonly service: string
-  readonly version: string
-  readonly notice: string
-  readonly links: { readonly health: string }
-}
-
-/** What a caller sees before it has a key, where the documents are public: clouds and levels, no model names. */
-interface Welcome extends Notice {
-  readonly sandbox: boolean
-  readonly clouds: ReadonlyArray<{ readonly cloud: Cloud; readonly levels: ReadonlyArray<Level> }>
-  /** How many model IDs can be requested. */
-  readonly models: number
-  readonly links: { readonly docs: string; readonly openapi: string; readonly health: string }
-}
-
-export const noticeOf = (notice: string = usageNotice): Notice => ({
+export const noticeOf = (notice: string = usageNotice) => ({
   service,
   version,
   notice,
   links: { health: "/health" }
 })
 
-export const welcome = (list: ReadonlyArray<Entry>, sandbox: boolean, notice?: string): Welcome => ({
+/** What a caller sees before it has a key, where the documents are public: clouds and levels, no model names but how many IDs there are. */
+export const welcome = (list: ReadonlyArray<Entry>, sandbox: boolean, notice?: string) => ({
   ...noticeOf(notice),
   sandbox,
   clouds: clouds
@@ -42,6 +27,8 @@ export const welcome = (list: ReadonlyArray<Entry>, sandbox: boolean, notice?: s
   models: list.length,
   links: { docs: "/docs", openapi: "/openapi.json", health: "/health" }
 })
+
+type Welcome = ReturnType<typeof welcome>
 
 const style = `
 :root { color-scheme: light dark; --ink: #1b1b1f; --soft: #5b5f6b; --line: #d9dce3; --paper: #fff; --shade: #f4f5f8; --accent: #1a4fa3; --warn: #8a5a00; --warn-shade: #fff7e0 }
@@ -103,7 +90,7 @@ const key = `<h2>A key</h2>
 <p>Every request but the health check needs a key in <code>x-api-key</code>. The operator of this gateway issues it.</p>`
 
 /** `origin`: the address that the reader came by. */
-export const landingPage = (page: Notice | Welcome, origin: string): string => {
+export const landingPage = (page: ReturnType<typeof noticeOf> | Welcome, origin: string): string => {
   const open = "clouds" in page ? page : undefined
   return `<!doctype html>
 <html lang="en">

@@ -189,20 +189,6 @@ export const measure = (bytes: Buffer, depthLimit: number, fieldLimit: number): 
   return over || deepest > depthLimit || fields > fieldLimit ? undefined : tokens
 }
 
-const sliced = (bytes: Buffer, options: ParseOptions): Effect.Effect<unknown, Refusal> =>
-  Effect.flatMap(inSlices(parseInSlices(bytes, options)), Effect.fromResult)
-
-/** The sliced parser says where a text is no JSON, and keeps the order of keys that the engine's would change. */
-const whole = (parseText: (text: string) => unknown, bytes: Buffer, options: ParseOptions, tokens = 0) => {
-  const text = bytes.toString("utf8")
-  const parsed = hasNumberedKey(text)
-    ? undefined
-    : Result.getOrUndefined(Result.try(() => ({ value: parseText(text) })))
-  if (parsed === undefined) return sliced(bytes, options)
-  options.budget.tokens -= tokens
-  return Effect.succeed(parsed.value)
-}
-
 /**
  * Which numbers stay as they were written: `exact`, those that JavaScript cannot hold; `written`, also those that it would print
  * otherwise, for what is printed again.
@@ -214,6 +200,24 @@ const readers = {
   written: { parseText: engineWritten, numberOf: writtenNumberOf }
 }
 
+/**
+ * By the engine where the text is small and `tokens` says that it holds no more than it may. The sliced parser says where a text is no
+ * JSON, and keeps the order of keys that the engine's would change.
+ */
+const read = (bytes: Buffer, numbers: Numbers, limits: Omit<ParseOptions, "numberOf">, tokens: number | undefined) => {
+  const { parseText, numberOf } = readers[numbers]
+  const { budget } = limits
+  if (tokens !== undefined && tokens <= budget.tokens) {
+    const text = bytes.toString("utf8")
+    const parsed = hasNumberedKey(text) ? Result.fail(undefined) : Result.try(() => parseText(text))
+    if (Result.isSuccess(parsed)) {
+      budget.tokens -= tokens
+      return Effect.succeed(parsed.success)
+    }
+  }
+  return Effect.flatMap(inSlices(parseInSlices(bytes, { ...limits, numberOf })), Effect.fromResult)
+}
+
 /** JSON of a caller, within what one request may hold. */
 export const parse = (
   bytes: Buffer,
@@ -223,18 +227,13 @@ export const parse = (
   numbers: Numbers = "exact"
 ): Effect.Effect<unknown, Refusal> =>
   Effect.suspend(() => {
-    const { parseText, numberOf } = readers[numbers]
-    const options = { budget, depth, fields, numberOf }
     const tokens = bytes.length > smallBytes ? undefined : measure(bytes, depth, fields)
-    if (tokens === undefined || tokens > budget.tokens) return sliced(bytes, options)
-    return whole(parseText, bytes, options, tokens)
+    return read(bytes, numbers, { budget, depth, fields }, tokens)
   })
 
 /** JSON of a cloud, which may be as large as its reply. */
 export const parseReply = (bytes: Buffer, numbers: Numbers): Effect.Effect<unknown, Refusal> =>
   Effect.suspend(() => {
-    const { parseText, numberOf } = readers[numbers]
-    const budget = { tokens: Number.POSITIVE_INFINITY }
-    const options = { budget, depth: maxNesting, fields: Number.POSITIVE_INFINITY, numberOf }
-    return bytes.length > smallBytes ? sliced(bytes, options) : whole(parseText, bytes, options)
+    const limits = { budget: { tokens: Number.POSITIVE_INFINITY }, depth: maxNesting, fields: Number.POSITIVE_INFINITY }
+    return read(bytes, numbers, limits, bytes.length > smallBytes ? undefined : 0)
   })
