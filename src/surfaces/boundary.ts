@@ -1,5 +1,5 @@
 /** What of a body would reach outside the boundary, and is refused before it leaves. */
-import { mimes } from "../vendors/chatRequest.ts"
+import { mimes, readDataUri } from "../vendors/chatRequest.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 
 const outside = "not available, because requests do not leave the boundary"
@@ -84,20 +84,16 @@ export const refuseServerTools = (body: JsonObject): string | undefined => {
   return `tools that run inside the cloud are not available, because they may reach outside the boundary: ${named}. Remove ${many ? "them" : "it"}, or define tools that you execute`
 }
 
-const images = mimes("image")
-const files = mimes("pdf")
+const { image: images, pdf: files } = mimes
 
-/** Longest head of a data URI that is looked at for its type. */
-const maxHead = 64
 const notBase64 = /[^A-Za-z0-9+/=]/
 /** Line breaks are what some encoders write; the vendor judges them. */
 const notBase64Lines = /[^A-Za-z0-9+/=\r\n]/
 
 const isDataUri = (value: Json, types: ReadonlyArray<string>): boolean => {
   if (typeof value !== "string") return false
-  const comma = value.slice(0, maxHead).indexOf(",")
-  const head = comma < 0 ? "" : value.slice(0, comma)
-  return types.some((type) => head === `data:${type};base64`) && !notBase64.test(value.slice(comma + 1))
+  const { data, mime } = readDataUri(value)
+  return types.includes(mime) && !notBase64.test(data)
 }
 
 const dataUri = (what: string, types: ReadonlyArray<string>) => (value: Json) =>

@@ -97,61 +97,48 @@ export const mediaLimits = { images: 20, files: 5, bytes: 3_500_000, base64: 4_7
 
 type Kind = Model["inputs"][number]
 
-/** A user's part, ready for a vendor's words: text, or base64 data of a known type. */
-export type UserPart = (
-  | { readonly type: "text"; readonly text: string }
-  | { readonly type: "image"; readonly mime: string; readonly data: string }
-  | { readonly type: "pdf"; readonly mime: string; readonly data: string; readonly filename: string }
-) & {
-  /** The part's own `cache_control`, as it came. */
-  readonly cache?: Json | undefined
-}
-
-const types: Readonly<Record<string, Kind>> = {
-  "image/jpeg": "image",
-  "image/png": "image",
-  "image/gif": "image",
-  "image/webp": "image",
-  "application/pdf": "pdf"
-}
 /** The types that are taken. */
-export const mimes = (kind: Kind): ReadonlyArray<string> => Object.keys(types).filter((mime) => types[mime] === kind)
+export const mimes: Readonly<Record<Kind, ReadonlyArray<string>>> = {
+  image: ["image/jpeg", "image/png", "image/gif", "image/webp"],
+  pdf: ["application/pdf"]
+}
 const names: Readonly<Record<Kind, string>> = { image: "an image", pdf: "a PDF" }
 
 /** Longest head of a URI that is looked at for its type. */
 const maxHead = 64
 
-const shape = (kind: Kind): string => `data:<mime>;base64,<bytes>, with mime ${mimes(kind).join(", ")}`
-
-/**
- * The data of a URI, or what is wrong with it. External URLs are refused, so that nothing is fetched
- * (docs/api.md#inline-data-only).
- */
-const readUri = (uri: string, kind: Kind): Result.Result<{ readonly mime: string; readonly data: string }, string> => {
-  if (!uri.startsWith("data:")) {
-    return Result.fail(`external URLs are not accepted: ${names[kind]} must be inline, as ${shape(kind)}`)
-  }
+/** The type of a data URI and its base64; of one with parameters, and of any other URI, the type is empty. */
+export const readDataUri = (uri: string): { readonly mime: string; readonly data: string } => {
   const comma = uri.slice(0, maxHead).indexOf(",")
-  const mime = comma < 0 ? "" : uri.slice("data:".length, comma - ";base64".length)
-  if (!mimes(kind).includes(mime) || uri.slice(0, comma) !== `data:${mime};base64`) {
-    return Result.fail(`${names[kind]} must have the form ${shape(kind)}, without parameters`)
-  }
-  const data = uri.slice(comma + 1)
+  const [, mime = ""] = /^data:([^;]*);base64$/.exec(uri.slice(0, Math.max(0, comma))) ?? []
+  return { mime, data: uri.slice(comma + 1) }
+}
+
+/** What is wrong with a URI. External URLs are refused, so that nothing is fetched (docs/api.md#inline-data-only). */
+const refuseUri = (uri: string, kind: Kind): string | undefined => {
+  const shape = `data:<mime>;base64,<bytes>, with mime ${mimes[kind].join(", ")}`
+  if (!uri.startsWith("data:")) return `external URLs are not accepted: ${names[kind]} must be inline, as ${shape}`
+  const { data, mime } = readDataUri(uri)
+  if (!mimes[kind].includes(mime)) return `${names[kind]} must have the form ${shape}, without parameters`
   const padding = data.endsWith("==") ? 2 : data.endsWith("=") ? 1 : 0
   const bytes = (data.length / 4) * 3 - padding
   if (bytes > mediaLimits.bytes) {
-    return Result.fail(`${names[kind]} is at most ${mediaLimits.bytes} bytes, this one has ${Math.floor(bytes)}`)
+    return `${names[kind]} is at most ${mediaLimits.bytes} bytes, this one has ${Math.floor(bytes)}`
   }
-  if (data === "" || data.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(padding === 0 ? data : data.slice(0, -padding))) {
-    return Result.fail("the bytes must be standard base64 with padding and no whitespace, and at least one")
-  }
-  return Result.succeed({ mime, data })
+  return data === "" || data.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(data.slice(0, data.length - padding))
+    ? "the bytes must be standard base64 with padding and no whitespace, and at least one"
+    : undefined
 }
 
-const uriOf = (part: Exclude<ContentPart, { readonly type: "text" }>) =>
+type MediaPart = Exclude<ContentPart, { readonly type: "text" }>
+
+const uriOf = (part: MediaPart) =>
   part.type === "image_url"
     ? { kind: "image" as const, uri: part.image_url.url, field: "image_url.url" }
     : { kind: "pdf" as const, uri: part.file.file_data, field: "file.file_data" }
+
+/** The type and the base64 of a part that `checkMedia` has passed. */
+export const inlineData = (part: MediaPart) => readDataUri(uriOf(part).uri)
 
 const accepted = (model: Model): string =>
   model.inputs.length === 0
@@ -168,9 +155,9 @@ const checkParts = (content: ReadonlyArray<ContentPart>, at: string, model: Mode
     seen[kind]++
     if (seen.image > mediaLimits.images) return `${at}: at most ${mediaLimits.images} images a message`
     if (seen.pdf > mediaLimits.files) return `${at}: at most ${mediaLimits.files} files a message`
-    const read = readUri(uri, kind)
-    if (Result.isFailure(read)) return `${at}[${index}].${field}: ${read.failure}`
-    seen.base64 += read.success.data.length
+    const refusal = refuseUri(uri, kind)
+    if (refusal !== undefined) return `${at}[${index}].${field}: ${refusal}`
+    seen.base64 += inlineData(part).data.length
     if (seen.base64 > mediaLimits.base64) {
       return `${at}: at most ${mediaLimits.base64} base64 characters of images and files a message`
     }
@@ -188,22 +175,6 @@ export const checkMedia = (chat: ChatRequest, model: Model): Result.Result<void,
   }
   return Result.void
 }
-
-/** The parts of a message that `checkMedia` has passed. */
-export const userParts = (content: string | ReadonlyArray<ContentPart>): ReadonlyArray<UserPart> =>
-  typeof content === "string"
-    ? [{ type: "text", text: content }]
-    : content.map((part): UserPart => {
-        const cache = part.cache_control
-        if (part.type === "text") return { type: "text", text: part.text, cache }
-        const { uri } = uriOf(part)
-        const comma = uri.indexOf(",")
-        const mime = uri.slice("data:".length, uri.indexOf(";"))
-        const data = uri.slice(comma + 1)
-        return part.type === "file"
-          ? { type: "pdf", mime, data, cache, filename: sanitizeFilename(part.file.filename) }
-          : { type: "image", mime, data, cache }
-      })
 
 /** How much of a given name, from its end, is looked at, in UTF-16 units. */
 const maxLookedAt = 4096

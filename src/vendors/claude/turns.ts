@@ -1,9 +1,23 @@
+/**
+ * A chat's messages as Claude's turns (docs/upstreams.md#anthropic-messages, docs/api.md#chat-messages), with marks of the prompt
+ * cache (docs/decisions.md#prompt-caching). A chat request has the vendor's own `cache_control`, where other gateways take it: on a
+ * part, on a message as a whole, on a tool or its function, on a call.
+ */
+
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ContentPart, ToolCall } from "../../contract/ChatMessage.ts"
 import { arrayOf, compact, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import { type Adjusted, isMark } from "../adjustments.ts"
 import { digestId } from "../answer.ts"
-import { assistantTexts, begunByUser, historyName, isBlank, silence, type UserPart, userParts } from "../chatRequest.ts"
+import {
+  assistantTexts,
+  begunByUser,
+  historyName,
+  inlineData,
+  isBlank,
+  sanitizeFilename,
+  silence
+} from "../chatRequest.ts"
 import { callInput } from "../toolCalls.ts"
 import { isThinking, orderedBlocks } from "./order.ts"
 
@@ -100,19 +114,22 @@ const textBlock = (text: string): JsonObject => ({ type: "text", text })
 const userBlocks = (content: string | ReadonlyArray<ContentPart>): ReadonlyArray<JsonObject> => {
   if (typeof content === "string") return isBlank(content) ? [] : [textBlock(content)]
   const blocks: Array<JsonObject> = []
-  for (const part of userParts(content)) {
+  for (const part of content) {
     const last = blocks.at(-1)
-    if (part.type !== "text" || !isBlank(part.text)) blocks.push(userBlock(part))
+    if (part.type !== "text" || !isBlank(part.text)) blocks.push(marked(userBlock(part), part.cache_control))
     // Its mark goes to what stands before it: it asks for all up to there.
-    else if (last !== undefined && last.cache_control === undefined) blocks.splice(-1, 1, marked(last, part.cache))
+    else if (last !== undefined && last.cache_control === undefined)
+      blocks.splice(-1, 1, marked(last, part.cache_control))
   }
   return blocks
 }
-const userBlock = (part: UserPart): JsonObject => {
-  if (part.type === "text") return marked(textBlock(part.text), part.cache)
-  const source = { type: "base64", media_type: part.mime, data: part.data }
-  const block = part.type === "image" ? { type: "image", source } : { type: "document", source, title: part.filename }
-  return marked(block, part.cache)
+const userBlock = (part: ContentPart): JsonObject => {
+  if (part.type === "text") return textBlock(part.text)
+  const { data, mime } = inlineData(part)
+  const source = { type: "base64", media_type: mime, data }
+  return part.type === "image_url"
+    ? { type: "image", source }
+    : { type: "document", source, title: sanitizeFilename(part.file.filename) }
 }
 
 const toolResult = (id: string, content: string): JsonObject => ({

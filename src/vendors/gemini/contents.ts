@@ -1,8 +1,9 @@
+/** A chat's messages as Gemini's contents (docs/upstreams.md#gemini, docs/api.md#chat-messages). */
 import type { ChatRequest } from "../../contract/Chat.ts"
-import type { MessageOf, ToolCall } from "../../contract/ChatMessage.ts"
+import type { ContentPart, MessageOf, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import type { Adjusted } from "../adjustments.ts"
-import { assistantTexts, begunByUser, silence, type UserPart, userParts } from "../chatRequest.ts"
+import { assistantTexts, begunByUser, inlineData, silence } from "../chatRequest.ts"
 import { callInput, isObjectText, objectIn } from "../toolCalls.ts"
 
 /** Documented value for a call whose signature is lost (docs/upstreams.md#thought-signatures). */
@@ -39,7 +40,9 @@ export const toContents = (chat: ChatRequest, adjusted: Adjusted) => {
         if (message.content !== "") system.push({ text: message.content })
         break
       case "user": {
-        const parts = withText(userParts(message.content).flatMap(userPart))
+        const { content } = message
+        const given = typeof content === "string" ? [{ type: "text" as const, text: content }] : content
+        const parts = withText(given.flatMap(userPart))
         const isSilent = parts.length === 0 && entries.at(-1)?.role === "model"
         if (isSilent) adjusted.changed("messages.content", "empty", "stand-in")
         add("user", isSilent ? [{ text: silence }] : parts)
@@ -96,12 +99,11 @@ const historyName = (name: string): string => vendorName(name.replace(/[^a-zA-Z0
 export const callerName = (name: string): string =>
   name.startsWith(aliasPrefix) ? name.slice(aliasPrefix.length) : name
 
-const userPart = (part: UserPart): ReadonlyArray<JsonObject> =>
-  part.type === "text"
-    ? part.text === ""
-      ? []
-      : [{ text: part.text }]
-    : [{ inlineData: { mimeType: part.mime, data: part.data } }]
+const userPart = (part: ContentPart): ReadonlyArray<JsonObject> => {
+  if (part.type === "text") return part.text === "" ? [] : [{ text: part.text }]
+  const { data, mime } = inlineData(part)
+  return [{ inlineData: { mimeType: mime, data } }]
+}
 
 /** Vertex refuses a turn of nothing but media. */
 const withText = (parts: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> =>
