@@ -32,7 +32,6 @@ export interface Part {
   readonly begins?: boolean
   /** What came before it is complete. */
   readonly ends?: boolean
-  /** The reply is complete. */
   readonly last?: boolean
   /** It says again the text that came in pieces under this key. */
   readonly repeats?: string | undefined
@@ -115,7 +114,6 @@ const chatReader = (): FrameReader => {
   }
 }
 
-/** An event that is called by its type. */
 const eventOf = (fields: JsonObject & { readonly type: string }): Frame => ({
   event: fields.type,
   data: JSON.stringify(fields)
@@ -203,7 +201,6 @@ const placeOfEvent = (name: string): Place =>
   /arguments|_input\.|command/.test(name) ? "arguments" : name.includes("reasoning") ? "thinking" : "assistant"
 
 const responsesReader = (): FrameReader => {
-  /** The response as it began. */
   let begun: JsonObject = {}
   /** How many more frames went out than came, and the number of the last one. */
   let came = 0
@@ -276,6 +273,5 @@ export const reportedError = (
     : [...before, { ...last, data: String(withActions(last.data, actions)) }]
 }
 
-/** A reader of one stream of the surface. */
 export const frameReader = (surface: GuardedSurface): FrameReader =>
   surface === "messages" ? messagesReader() : surface === "responses" ? responsesReader() : chatReader()

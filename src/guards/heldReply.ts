@@ -22,7 +22,6 @@ export interface GuardStreamOptions {
   readonly acted: (actions: ReadonlyArray<GuardAction>) => void
   /** Tokens so far, as the final event says them; undefined where it says none. */
   readonly usage: () => object | undefined
-  /** Nothing more of the reply may pass. */
   readonly onWithheld: () => void
   /** Takes memory for so many more characters that are held, `all` in all; less than 0 gives it back. */
   readonly hold: (more: number, all: number) => GatewayError | undefined
@@ -226,9 +225,7 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
     },
     judgeable,
     judged,
-    /** Whether the reply is complete. */
     isComplete: () => ended,
-    /** Characters of frames that are held. */
     held: () => held
   }
 }

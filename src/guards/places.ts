@@ -24,7 +24,6 @@ export interface PlacedText {
 /** Where the texts of a body are, by its top fields. */
 export type Fields = Readonly<Record<string, Place>>
 
-/** Of requests, by surface. */
 export const requestFields = {
   chat: { messages: "user", prediction: "assistant" },
   messages: { system: "system", messages: "user" },

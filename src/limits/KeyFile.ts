@@ -115,7 +115,6 @@ const KeyFile = Schema.Struct({
   })
 )
 
-/** What a key file says. */
 export interface KeyBook {
   readonly keys: ReadonlyArray<Key>
   readonly teams: ReadonlyArray<Team>
@@ -131,7 +130,6 @@ const parse = parser(
 )
 const encode = Schema.encodeSync(KeyFile)
 
-/** The keys and teams in a file's text. */
 export const parseBook = (path: string, text: string): Effect.Effect<KeyBook, OperatorError> =>
   Effect.map(parse(path, text), ({ teams = [], ...book }) => ({ ...book, teams }))
 

@@ -23,7 +23,6 @@ export interface Account {
   readonly drain?: number | undefined
 }
 
-/** What a request wants of one account. */
 export interface Demand {
   readonly account: Account
   /** What may be spent and held together. */
@@ -41,7 +40,6 @@ export interface Hold {
   readonly lease: Duration.Duration
 }
 
-/** An account as it stood before. */
 export interface Standing {
   readonly spent: number
   /** By requests that run. */
@@ -60,7 +58,6 @@ export interface Held {
   readonly shares: ReadonlyArray<Share>
 }
 
-/** What is charged to an account. */
 export interface Charge {
   readonly account: Account
   readonly amount: number

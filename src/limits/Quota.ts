@@ -17,7 +17,6 @@ const leastOutput = 256
 /** More than any request uses, so that an absurd number from a cloud cannot overflow the count. */
 const mostUsed = 1e12
 
-/** What a request asks for. */
 export interface Wanted {
   /** Tokens of the input, about. */
   readonly input: number
@@ -128,7 +127,6 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
     }
   })
 
-  /** What these keys and teams have used. */
   const usageTotals = (users: Users) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => usageTotalsOf(ledger, users, now))
   /** Adds what a request used to what no limit counts. Once for every request of a caller; does not wait. */

@@ -29,7 +29,6 @@ import { table } from "../table.ts"
 
 /** What is about an answer. Nothing is coloured off a terminal. */
 const dim = (text: string): string => styleText("dim", text)
-/** What needs attention. */
 const bold = (text: string): string => styleText("bold", text)
 
 /** A model's text without the control characters that a terminal would obey. */
@@ -65,7 +64,6 @@ export const footer = (answer: Completion | undefined, headers: GatewayHeaders):
   return [dim(about.join(" · ")), ...attention.map((line) => bold(printable(line)))].join("\n")
 }
 
-/** What to do after a refusal. */
 const nextStep = ({ status, type, retryAfter }: ApiError): string => {
   if (type === "authentication_error") return "Give a key with --key, or set GATEWAY_API_KEY."
   if (type === "permission_error") return "Choose a model that the key allows, or ask the operator."
@@ -77,7 +75,6 @@ const nextStep = ({ status, type, retryAfter }: ApiError): string => {
 
 const isUnreachable = (error: unknown): boolean => objectOf(objectOf(error).reason)._tag === "TransportError"
 
-/** What went wrong, and what to do next. */
 export const explainFailure = (error: unknown, url: string): string => {
   const [message, next, id] =
     error instanceof ApiError
@@ -131,7 +128,6 @@ export interface Conversation {
   readonly client: Client
   readonly model: ModelName
   readonly url: string
-  /** The gateway's own usage notice. */
   readonly notice?: string | undefined
   /** A person at a terminal is greeted and prompted, and an error does not end the conversation. */
   readonly interactive: boolean

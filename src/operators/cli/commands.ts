@@ -31,5 +31,4 @@ const gateway = Command.make("gateway").pipe(
   ])
 )
 
-/** What the process's arguments ask for. */
 export const command = Command.run(gateway, { version }).pipe(Effect.provide(NodeServices.layer))

@@ -37,7 +37,6 @@ const audited = <A, E, R>(gateway: GatewaySettings, command: Effect.Effect<A, E,
     return done
   })
 
-/** A command that prints a text. */
 export const printing = <const Config extends Command.Command.Config, E, R>(
   name: string,
   description: string,

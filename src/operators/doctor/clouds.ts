@@ -13,7 +13,6 @@ import { type Check, type Found, fail, makeCheck, ok, orFail, warn } from "./Fin
 
 interface Target {
   readonly cloud: Cloud
-  /** Which credential is configured. */
   readonly credential: string
   readonly auth: Effect.Effect<Credential, { readonly message: string }, Scope.Scope>
   readonly origin: string
@@ -24,7 +23,6 @@ interface Target {
 const firstSet = (named: Readonly<Record<string, Option.Option<unknown>>>, otherwise: string): string =>
   Object.keys(Record.getSomes(named))[0] ?? otherwise
 
-/** The active clouds. */
 export const targets = (clouds: CloudSettings): ReadonlyArray<Target> =>
   Arr.getSomes([
     Option.map(

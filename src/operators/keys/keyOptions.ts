@@ -16,7 +16,6 @@ export const parseGiven = <A, B, E>(
 /** What commas separate, each once. */
 export const itemsOf = (text: string): ReadonlyArray<string> => [...new Set(text.split(",").map((item) => item.trim()))]
 
-/** `il5,itar` */
 export const parseLevels = (text: string) =>
   Effect.forEach(itemsOf(text), (level) =>
     isLevel(level)

@@ -140,7 +140,6 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true, 
     unchecked: 0,
     breaks: 0
   }
-  /** The first ones. */
   const breaksAt: Array<Break> = []
   /** Not breaks, but what only other files could prove. */
   const open: Array<string> = []

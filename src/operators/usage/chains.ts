@@ -159,7 +159,6 @@ export const makeChains = (report: (found: Break) => void) => {
     return true
   }
 
-  /** Takes a head that the log names. */
   const addHead = ({ digest, instance, seq }: Head, place: Place): void => {
     const chain = heads < maxHeads ? chainOf(instance) : undefined
     if (chain === undefined) return

@@ -47,7 +47,6 @@ export const makeLines = (take: (line: string | undefined, number: number) => vo
     end: (): void => {
       if (length > 0) flush()
     },
-    /** Lines so far. */
     count: () => count
   }
 }
@@ -62,7 +61,6 @@ const open = (file: string): Readable => {
   return isArchive(file) ? pipeline(bytes, createGunzip({ chunkSize: pieceBytes }), () => {}) : bytes
 }
 
-/** Where a line is. */
 export interface Place {
   readonly file: string
   readonly line: number

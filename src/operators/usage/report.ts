@@ -11,7 +11,6 @@ import { type Dimension, type Group, type Summary, type Totals, times } from "./
 export const formats = ["table", "csv", "json"] as const
 type Format = (typeof formats)[number]
 
-/** Names of keys by their IDs. */
 export type KeyNames = ReadonlyMap<string, string>
 
 const percentile = (counts: Uint32Array | undefined, share: number): number | null => {

@@ -84,7 +84,6 @@ const isReader = (text: string): text is keyof typeof readers => Object.hasOwn(r
 /** A tag has a name. */
 export const isDimension = (text: string): text is Dimension =>
   isReader(text) || (text.startsWith(tag) && text.length > tag.length)
-/** As `--by` names them. */
 export const dimensions: ReadonlyArray<string> = [...Object.keys(readers), "tag:NAME"]
 
 const valueOf = (dimension: Dimension, record: UsedRecord): string | null => {
@@ -118,12 +117,10 @@ export const makeSumming = ({ by, from, to, groups: maxGroups = 20_000 }: Summar
   const total = emptyTotals()
   /** What came after the bound on groups. */
   let rest: Totals | undefined
-  /** Names that records give their keys. */
   const keyNames = new Map<string, string>()
   const readLine = makeRecordReader()
   /** `other`: lines that are no records, such as log lines; `repeated`: written twice after a failed write, and counted once. */
   const lines = { read: 0, damaged: 0, other: 0, repeated: 0 }
-  /** The first few. */
   const damagedAt: Array<Place> = []
 
   const damage = (place: Place): void => {
