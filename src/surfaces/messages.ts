@@ -127,7 +127,8 @@ const prepare =
     const addressed = withOpaqueUser(counting ? countedOf(shaped, adjusted) : shaped, adjusted)
     const sampled = withoutSampling(addressed, model, adjusted)
     const { betas } = applied
-    const { body: thinking, changes } = adjustThinking(sampled, { model, deployment, betas, counting })
+    const thinkingAdjusted = new Adjusted()
+    const thinking = adjustThinking(sampled, { model, deployment, betas, counting }, thinkingAdjusted)
     const refusedPaths = new Set([...(refused ?? [])].map(plainPath))
     const sent = strip(thinking, applied.strip, (path, value) => {
       if (!saysNothing(value) || refusedPaths.has(path)) adjusted.removed(path)
@@ -142,7 +143,7 @@ const prepare =
       model: model.id,
       emulated,
       adjusted: [...adjusted],
-      thinkingAdjusted: counting ? undefined : changes
+      thinkingAdjusted: counting ? undefined : [...thinkingAdjusted]
     })
   }
 

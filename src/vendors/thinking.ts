@@ -83,71 +83,60 @@ interface ThinkingFacts {
   readonly counting: boolean
 }
 
-/** A body that the upstream takes, and what was changed, in ASCII, for `x-gateway-thinking-adjusted`. */
-interface AdjustedThinking {
-  readonly body: JsonObject
-  readonly changes: ReadonlyArray<string>
-}
-
 /**
  * Fits the `thinking` of a native messages body to the model (docs/api.md#extended-thinking, docs/decisions.md#messages-surface).
  * The input is never changed; where nothing is adjusted, it is what comes back. A body whose `thinking` is no valid
- * block is left for the upstream to judge.
+ * block is left for the upstream to judge. `adjusted` takes what is changed, for `x-gateway-thinking-adjusted`.
  *
  * On models of the adaptive API adaptive thinking is forwarded untouched and a budget becomes the effort that is nearest to it; a
  * count is asked for without `thinking`, which adds no overhead there. No count carries `output_config`.
  */
-export const adjustThinking = (body: JsonObject, facts: ThinkingFacts): AdjustedThinking => {
+export const adjustThinking = (body: JsonObject, facts: ThinkingFacts, adjusted: Adjusted): JsonObject => {
   const { model, counting } = facts
   if (model.thinking.api !== "budgeted") {
-    const adapted = adaptiveThinking(body, model)
-    return counting ? { body: without(adapted.body, ["thinking", "output_config"]), changes: [] } : adapted
+    const adapted = adaptiveThinking(body, model, adjusted)
+    return counting ? without(adapted, ["thinking", "output_config"]) : adapted
   }
   const counted = counting ? without(body, ["output_config"]) : body
   const asked = budgetAsked(body, model)
-  if (asked === undefined) return { body: counted, changes: [] }
+  if (asked === undefined) return counted
 
   const budget = canThinkIn(body) ? fitBudget(asked.budget, body, facts) : undefined
-  if (budget === undefined) return { body: without(counted, ["thinking"]), changes: ["thinking:dropped"] }
-
-  const changes: Array<string> = []
-  if (asked.converted) changes.push("thinking:adaptive->enabled")
-  if (budget !== asked.budget) changes.push(`budget_tokens:${asked.budget}->${budget}`)
-
+  if (budget === undefined) {
+    adjusted.add("thinking:dropped")
+    return without(counted, ["thinking"])
+  }
+  if (asked.converted) adjusted.changed("thinking", "adaptive", "enabled")
+  if (budget !== asked.budget) adjusted.changed("budget_tokens", asked.budget, budget)
   const refused = takes(model.sampling, true) ? [] : samplingFields.filter((name) => name in body)
-  for (const name of refused) changes.push(`${name}:removed`)
-
-  const chosen = unforced(without(counted, refused), model, changes)
-  if (changes.length === 0) return { body: counted, changes }
-  const thinking = { ...objectOf(body.thinking), type: "enabled", budget_tokens: budget }
-  return { body: { ...chosen, thinking }, changes }
+  for (const name of refused) adjusted.removed(name)
+  const chosen = unforced(without(counted, refused), model, adjusted)
+  if (adjusted.size === 0) return counted
+  return { ...chosen, thinking: { ...objectOf(body.thinking), type: "enabled", budget_tokens: budget } }
 }
 
 /** A forced choice of a tool that the model does not take beside thinking becomes `auto`. */
-const unforced = (body: JsonObject, model: Model, changes: Array<string>): JsonObject => {
+const unforced = (body: JsonObject, model: Model, adjusted: Adjusted): JsonObject => {
   const choice = objectOf(body.tool_choice)
-  const forced = (choice.type === "any" || choice.type === "tool") && !takes(model.forcedToolChoice, true)
-  if (!forced) return body
-  changes.push(`tool_choice:${choice.type}->auto`)
+  if ((choice.type !== "any" && choice.type !== "tool") || takes(model.forcedToolChoice, true)) return body
+  adjusted.changed("tool_choice", choice.type, "auto")
   return { ...body, tool_choice: { ...without(choice, ["name"]), type: "auto" } }
 }
 
 /** A block with a budget as the adaptive API takes it; everything else as it came. */
-const adaptiveThinking = (body: JsonObject, model: Model): AdjustedThinking => {
+const adaptiveThinking = (body: JsonObject, model: Model, adjusted: Adjusted): JsonObject => {
   const { budget_tokens, ...thinking } = objectOf(body.thinking)
   const budget = numberOf(budget_tokens)
-  const adaptive = model.thinking.api === "adaptive" && thinking.type === "enabled" && Number.isSafeInteger(budget)
-  if (!adaptive || budget === undefined) return { body, changes: [] }
-  const changes = ["thinking:enabled->adaptive"]
+  const isEnabled = model.thinking.api === "adaptive" && thinking.type === "enabled" && Number.isSafeInteger(budget)
+  if (!isEnabled || budget === undefined) return body
+  adjusted.changed("thinking", "enabled", "adaptive")
+  const adaptive: JsonObject = { ...body, thinking: { ...thinking, type: "adaptive" } }
   const config = objectOf(body.output_config)
-  let adjusted: JsonObject = { ...body, thinking: { ...thinking, type: "adaptive" } }
-  if ((config.effort ?? undefined) === undefined) {
-    const affordable = efforts.findLast((effort) => effort !== "none" && budgets[effort] <= budget)
-    const effort = nearestEffort(affordable ?? "low", model)
-    adjusted = { ...adjusted, output_config: { ...config, effort } }
-    changes.push(`budget_tokens:${budget}->${effort}`)
-  }
-  return { body: unforced(adjusted, model, changes), changes }
+  if ((config.effort ?? undefined) !== undefined) return unforced(adaptive, model, adjusted)
+  const affordable = efforts.findLast((effort) => effort !== "none" && budgets[effort] <= budget)
+  const effort = nearestEffort(affordable ?? "low", model)
+  adjusted.changed("budget_tokens", budget, effort)
+  return unforced({ ...adaptive, output_config: { ...config, effort } }, model, adjusted)
 }
 
 /** Sampling of a native body, where the model never takes it. `adjusted` takes what goes. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { efforts } from "../../src/catalog/Catalog.ts"
+import { Adjusted } from "../../src/vendors/adjustments.ts"
 import { chunkWriter } from "../../src/vendors/answer.ts"
 import { sanitizeFilename } from "../../src/vendors/chatRequest.ts"
 import { jsonFenceFilter, reasoningFilter } from "../../src/vendors/textFilters.ts"
@@ -57,12 +58,15 @@ describe("the thinking of a messages body", () => {
       betas: given.interleaved ? ["interleaved-thinking-2025-05-14"] : [],
       counting: given.counting
     }
-    const adjusted = adjustThinking(body, facts)
+    const changes = new Adjusted()
+    const adjusted = adjustThinking(body, facts, changes)
     expect(body).toEqual(before)
-    expect(adjusted.changes.join(", ")).toMatch(/^[\x20-\x7e]*$/)
-    expect(adjustThinking(adjusted.body, facts)).toEqual({ body: adjusted.body, changes: [] })
+    expect([...changes].join(", ")).toMatch(/^[\x20-\x7e]*$/)
+    const again = new Adjusted()
+    expect(adjustThinking(adjusted, facts, again)).toEqual(adjusted)
+    expect([...again]).toEqual([])
 
-    const { thinking, tool_choice, ...rest } = adjusted.body
+    const { thinking, tool_choice, ...rest } = adjusted
     const { type, budget_tokens } = objectOf(thinking)
     if (type !== "enabled") {
       expect(type).not.toBe("adaptive")

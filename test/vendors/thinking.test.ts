@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Effort } from "../../src/catalog/Catalog.ts"
+import { Adjusted } from "../../src/vendors/adjustments.ts"
 import { adjustThinking, nearestEffort } from "../../src/vendors/thinking.ts"
 import type { JsonObject } from "../../src/wire/json.ts"
 import {
@@ -186,14 +187,15 @@ describe("messages: budgeted models (docs/api.md#extended-thinking)", () => {
     route = sonnet
   ) => {
     const before = JSON.stringify(body)
-    const adjusted = adjustThinking(body, {
-      model: route.model,
-      deployment: route.deployment,
-      betas: facts.betas ?? [],
-      counting: facts.counting ?? false
-    })
+    const { deployment, model } = route
+    const changes = new Adjusted()
+    const sent = adjustThinking(
+      body,
+      { model, deployment, betas: facts.betas ?? [], counting: facts.counting ?? false },
+      changes
+    )
     expect(JSON.stringify(body)).toBe(before)
-    return { ...adjusted, header: adjusted.changes.join(", ") }
+    return { body: sent, header: [...changes].join(", ") }
   }
   const interleaved = ["interleaved-thinking-2025-05-14"]
 
@@ -248,9 +250,9 @@ describe("messages: budgeted models (docs/api.md#extended-thinking)", () => {
     [{ thinking: { type: "enabled", budget_tokens: "many" } }]
   ])("leaves %j as it is", (fields) => {
     const body = { max_tokens: 500, temperature: 0.2, tool_choice: { type: "any" }, ...fields }
-    const adjusted = adjustThinking(body, { ...sonnet, betas: [], counting: false })
-    expect(adjusted.body).toBe(body)
-    expect(adjusted.changes).toEqual([])
+    const changes = new Adjusted()
+    expect(adjustThinking(body, { ...sonnet, betas: [], counting: false }, changes)).toBe(body)
+    expect([...changes]).toEqual([])
   })
 
   it("honours a budget above max_tokens with the interleaved beta on cloud B only", () => {
@@ -301,15 +303,15 @@ describe("messages: budgeted models (docs/api.md#extended-thinking)", () => {
       output_config: { effort: "low" }
     }
     const facts = { ...opus, betas: [] }
-    expect(adjustThinking(body, { ...facts, counting: false }).body).toBe(body)
+    expect(adjustThinking(body, { ...facts, counting: false }, new Adjusted())).toBe(body)
     // A forced tool is counted as it is sent beside a budget.
     for (const [thinking, type] of [
       [body.thinking, "any"],
       [enabled(9), "auto"]
     ] as const) {
-      expect(adjustThinking({ ...body, thinking }, { ...facts, counting: true })).toEqual({
-        body: { max_tokens: 10, tool_choice: { type } },
-        changes: []
+      expect(adjustThinking({ ...body, thinking }, { ...facts, counting: true }, new Adjusted())).toEqual({
+        max_tokens: 10,
+        tool_choice: { type }
       })
     }
   })
@@ -326,7 +328,6 @@ describe("messages: budgeted models (docs/api.md#extended-thinking)", () => {
   ])("makes an effort of a budget of %i on adaptive models: %s", (budget, effort) => {
     expect(adjust({ max_tokens: 10, thinking: { ...enabled(budget), display: "omitted" } }, {}, opus)).toEqual({
       body: { max_tokens: 10, thinking: { type: "adaptive", display: "omitted" }, output_config: { effort } },
-      changes: ["thinking:enabled->adaptive", `budget_tokens:${budget}->${effort}`],
       header: `thinking:enabled->adaptive, budget_tokens:${budget}->${effort}`
     })
   })
