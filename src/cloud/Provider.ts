@@ -32,7 +32,7 @@ export interface Attempt {
 }
 
 /** What a call needs of the request that it is for, and what the request learns of it. */
-export interface Asker {
+export interface CallRecord {
   readonly bytesIn: number
   /** Whose key it is: each has a region that it is at home in. */
   readonly keyId: string | undefined
@@ -52,7 +52,7 @@ export interface UpstreamCall {
   readonly operation: Operation
   /** Asked for once, when the call is made. */
   readonly body: () => Body
-  readonly record: Asker
+  readonly record: CallRecord
   /** When a whole reply must have ended, in milliseconds of the process's clock; a stream has its own deadlines. */
   readonly until?: number | undefined
 }

@@ -30,7 +30,7 @@ import {
   statusFault,
   unexpected
 } from "./fault.ts"
-import { type Asker, type Attempt, type CallKind, type Cloud, Provider, type UpstreamCall } from "./Provider.ts"
+import { type Attempt, type CallKind, type CallRecord, type Cloud, Provider, type UpstreamCall } from "./Provider.ts"
 import type { CallContext } from "./Response.ts"
 import { makeBreaker, makeRegions, type Target, targetOf } from "./regions.ts"
 
@@ -59,7 +59,7 @@ const credentialsUnavailable = (error: CredentialError, upstreamStatus?: number)
   })
 
 /** Apart, because it lives as long as the reply. */
-const contextOf = (attempt: Attempt, record: Asker, until: number | undefined): CallContext => ({
+const contextOf = (attempt: Attempt, record: CallRecord, until: number | undefined): CallContext => ({
   until,
   sent: () => {
     attempt.sent = true

@@ -25,7 +25,7 @@ import { bodyReader } from "./body.ts"
 import { makeTerminations } from "./Drain.ts"
 import { GuardRequests } from "./GuardRequests.ts"
 import { CurrentRecord, type RequestRecord, refuse } from "./RequestRecord.ts"
-import { makeResend, type Prepare, without } from "./refusedFields.ts"
+import { makeResend, type PrepareWithout, routeWithout } from "./refusedFields.ts"
 import { makeStreamReply } from "./streamReply.ts"
 import { makeWholeReply } from "./wholeReply.ts"
 
@@ -36,7 +36,7 @@ export type Handler<E> = (arrived: {
 
 const none: ReadonlyArray<never> = []
 
-type Sent = Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, Scope.Scope>
+type Replying = Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, Scope.Scope>
 
 type Facts<Request extends NamesModel> = Pick<
   Surface<Request, Prepared, ApiError | MessagesError>,
@@ -168,7 +168,7 @@ const make = Effect.gen(function* () {
     const read = bodyReader(surface, settings, settings.textArrays ? surface.joinTexts : undefined)
     const { protocol } = surface
 
-    const call = (ready: Ready<P>, record: RequestRecord): Sent => {
+    const call = (ready: Ready<P>, record: RequestRecord): Replying => {
       const { prepared, route } = ready
       const cloud = clouds.get(route.deployment.cloud)
       if (cloud === undefined) throw new Error(`${route.deployment.cloud} is not active`) // the resolver answers active clouds only
@@ -183,29 +183,27 @@ const make = Effect.gen(function* () {
     }
 
     return Effect.fnUntraced(
-      function* ({ request }) {
+      function* ({ request: arrived }) {
         const record = yield* CurrentRecord
         const caller = yield* Caller
-        const sent = yield* read(request, record)
-        const { inputEstimate, route } = yield* Effect.fromResult(admit(surface, sent, catalog, caller, record))
-        yield* screened(surface, sent, settings)
-        const body = guards === undefined ? sent : yield* guards.request(surface.purpose, sent, record)
-        const prepare: Prepare<P> = (refused) => {
-          const { id, startedAt } = record
-          const asked = without(route, refused)
+        const given = yield* read(arrived, record)
+        const { inputEstimate, route } = yield* Effect.fromResult(admit(surface, given, catalog, caller, record))
+        yield* screened(surface, given, settings)
+        const request = guards === undefined ? given : yield* guards.request(surface.purpose, given, record)
+        const { id, startedAt } = record
+        const arrival = { id, startedAt, headers: arrived.headers, inputEstimate }
+        const prepareWithout: PrepareWithout<P> = (fields) => {
+          const asked = routeWithout(route, fields)
           record.route = asked
-          return Result.map(
-            surface.prepare(body, asked, { id, startedAt, headers: request.headers, inputEstimate }),
-            (prepared) => {
-              if (prepared.maxOutput !== undefined) record.inputEstimate = inputEstimate
-              return { route: asked, prepared }
-            }
-          )
+          return Result.map(surface.prepare(request, asked, arrival), (prepared) => {
+            if (prepared.maxOutput !== undefined) record.inputEstimate = inputEstimate
+            return { route: asked, prepared }
+          })
         }
-        const ready = yield* resend.prepared(prepare)
+        const ready = yield* resend.prepare(prepareWithout)
         yield* hold(caller, record, ready)
         if (!surfaces[surface.purpose].reworded) return yield* call(ready, record)
-        return yield* resend.sent(ready, record, prepare, (again) => call(again, record))
+        return yield* resend.send(ready, record, prepareWithout, (again) => call(again, record))
       },
       Effect.catch((error: GatewayError) =>
         Effect.flatMap(CurrentRecord, (record) => {

@@ -107,7 +107,7 @@ export const refusedIn = (error: GatewayError, sent: Sent): RefusedFields | unde
 const holds = (body: JsonObject, fields: ReadonlyArray<string>): boolean => strip(body, compileStrip(fields)) !== body
 
 /** The route for a request without these fields. */
-export const without = (route: Route, fields: ReadonlySet<string>): Route =>
+export const routeWithout = (route: Route, fields: ReadonlySet<string>): Route =>
   fields.size === 0
     ? route
     : { ...route, refused: fields, strip: compileStrip([...stripPaths(route.deployment, route.betas), ...fields]) }
@@ -169,37 +169,38 @@ export const makeRefusalMemory = (now: () => number) => {
   }
 }
 
-/** Makes the request without these fields. */
-export type Prepare<P extends Prepared> = (fields: ReadonlySet<string>) => Result.Result<Ready<P>, GatewayError>
+/** Makes what is sent, without these fields. */
+export type PrepareWithout<P extends Prepared> = (fields: ReadonlySet<string>) => Result.Result<Ready<P>, GatewayError>
 
 export const makeResend = () => {
   const memory = makeRefusalMemory(() => performance.now())
 
   const withoutKnown = <P extends Prepared>(
-    prepare: Prepare<P>,
+    prepareWithout: PrepareWithout<P>,
     fields: ReadonlySet<string>
   ): Result.Result<Ready<P>, GatewayError> =>
-    Result.flatMap(prepare(fields), (ready) => {
+    Result.flatMap(prepareWithout(fields), (ready) => {
       const more = memory.known(ready.route.deployment, ready.prepared).filter((field) => !fields.has(field))
-      return more.length === 0 ? Result.succeed(ready) : withoutKnown(prepare, new Set([...fields, ...more]))
+      return more.length === 0 ? Result.succeed(ready) : withoutKnown(prepareWithout, new Set([...fields, ...more]))
     })
 
-  const prepared = <P extends Prepared>(prepare: Prepare<P>, fields: Iterable<string> = none) =>
+  /** Without what is known to be refused, from the start. */
+  const prepare = <P extends Prepared>(prepareWithout: PrepareWithout<P>, fields: Iterable<string> = none) =>
     Effect.flatMap(
-      inOneTurn(() => withoutKnown(prepare, new Set(fields))),
+      inOneTurn(() => withoutKnown(prepareWithout, new Set(fields))),
       Effect.fromResult
     )
 
-  /** `found`: what was refused in this request, which is remembered only when the cloud has answered the request without it. */
-  const sent = <P extends Prepared, A, R>(
+  /** Sends it, and again without what the cloud refuses. `found`: what it refused so far, which is remembered only when the cloud has answered the request without it. */
+  const send = <P extends Prepared, A, R>(
     ready: Ready<P>,
     record: RequestRecord,
-    prepare: Prepare<P>,
-    send: (ready: Ready<P>) => Effect.Effect<A, GatewayError, R>,
+    prepareWithout: PrepareWithout<P>,
+    call: (ready: Ready<P>) => Effect.Effect<A, GatewayError, R>,
     found: ReadonlyArray<RefusedFields> = none
   ): Effect.Effect<A, GatewayError, R> => {
     const { prepared: asked, route } = ready
-    const learned = Effect.tap(send(ready), () =>
+    const learned = Effect.tap(call(ready), () =>
       Effect.sync(() => {
         // A stream may have begun with a comment while the cloud is silent.
         const answered = !record.stream || record.firstEventAt !== undefined
@@ -215,11 +216,11 @@ export const makeResend = () => {
       // This cloud has seen the request, wherever the next attempt gets.
       record.answered()
       record.firstEventAt = undefined
-      return Effect.flatMap(prepared(prepare, [...(route.refused ?? none), ...refused.fields]), (again) =>
-        sent(again, record, prepare, send, [...found, refused])
+      return Effect.flatMap(prepare(prepareWithout, [...(route.refused ?? none), ...refused.fields]), (again) =>
+        send(again, record, prepareWithout, call, [...found, refused])
       )
     })
   }
 
-  return { prepared, sent }
+  return { prepare, send }
 }

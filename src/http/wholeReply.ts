@@ -66,15 +66,14 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
     return Effect.flatMap(sent, (reply) => Effect.map(read(options, reply), (answer) => ({ answer, reply })))
   }
 
-  const respond = (body: AnswerBody, size: number) => {
-    if (body instanceof Uint8Array) return Effect.succeed(HttpServerResponse.uint8Array(body, json))
-    if (typeof body === "string") return Effect.succeed(HttpServerResponse.text(body, json))
-    return Effect.map(print(body, size), (printed) =>
-      typeof printed === "string"
-        ? HttpServerResponse.text(printed, json)
-        : HttpServerResponse.uint8Array(printed, json)
+  const respond = (body: AnswerBody, size: number) =>
+    Effect.map(
+      typeof body === "string" || body instanceof Uint8Array ? Effect.succeed(body) : print(body, size),
+      (printed) =>
+        typeof printed === "string"
+          ? HttpServerResponse.text(printed, json)
+          : HttpServerResponse.uint8Array(printed, json)
     )
-  }
 
   /** The first call that fails ends the others. */
   return Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>) {

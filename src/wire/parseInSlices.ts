@@ -21,16 +21,7 @@ export const maxFields = 1024
 /** Longest number, in characters. */
 export const maxNumber = 1024
 
-const count = (limit: number): string => limit.toLocaleString("en-US")
-
-/** What is wrong, to be said after the place. */
-export const problems = {
-  depth: (limit: number) => `nested deeper than ${limit} levels`,
-  tokens: `too many values: a request may hold about ${count(maxTokens / 2)}; send fewer, or send them as text`,
-  name: `the name of a property is longer than ${count(maxNameBytes)} bytes; shorten it, or move the text into the value`,
-  fields: `more than ${count(maxFields)} fields; send what belongs together as one object`,
-  number: `a number of more than ${count(maxNumber)} characters; send it as a string`
-} as const
+const inWords = (limit: number): string => limit.toLocaleString("en-US")
 
 /** Why a text was not taken. */
 export class Refusal extends Data.Error<{
@@ -126,13 +117,18 @@ function* read(
   const pass = (sign: number): void => {
     if (bytes[at] !== sign) invalid()
     at++
-    if (--budget.tokens < 0) refuse("budget", problems.tokens)
+    if (--budget.tokens < 0)
+      refuse(
+        "budget",
+        `too many values: a request may hold about ${inWords(maxTokens / 2)}; send fewer, or send them as text`
+      )
   }
 
   const readNumber = (): unknown => {
     let to = at + 1
     while (isNumberByte(bytes[to] ?? 0) && to - at <= maxNumber) to++
-    if (to - at > maxNumber) refuse("budget", problems.number)
+    if (to - at > maxNumber)
+      refuse("budget", `a number of more than ${inWords(maxNumber)} characters; send it as a string`)
     const text = bytes.toString("latin1", at, to)
     if (!number.test(text)) invalid()
     at = to
@@ -201,7 +197,11 @@ function* read(
 
   function* readLongName(): Slices<string> {
     const name = yield* readString()
-    if (Buffer.byteLength(name) > maxNameBytes) refuse("budget", problems.name)
+    if (Buffer.byteLength(name) > maxNameBytes)
+      refuse(
+        "budget",
+        `the name of a property is longer than ${inWords(maxNameBytes)} bytes; shorten it, or move the text into the value`
+      )
     return name
   }
 
@@ -219,7 +219,7 @@ function* read(
   }
 
   const open = (key: string | number): void => {
-    if (keys.length >= depth) refuse("depth", problems.depth(depth))
+    if (keys.length >= depth) refuse("depth", `nested deeper than ${depth} levels`)
     at++
     keys.push(key)
   }
@@ -254,7 +254,8 @@ function* read(
     for (let count = 0; bytes[at] !== closeObject; count++) {
       if (count > 0) pass(comma)
       keys[keys.length - 1] = ""
-      if (keys.length === 1 && count >= fields) refuse("budget", problems.fields)
+      if (keys.length === 1 && count >= fields)
+        refuse("budget", `more than ${inWords(maxFields)} fields; send what belongs together as one object`)
       while (!reach()) yield
       if (bytes[at] !== quote) invalid()
       const name = readShort() ?? (yield* readLongName())

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { GatewayError } from "../../../src/catalog/GatewayError.ts"
 import type { Operation } from "../../../src/catalog/names.ts"
-import { type Learned, learn, makeRefusalMemory, refusedIn, without } from "../../../src/http/refusedFields.ts"
+import { type Learned, learn, makeRefusalMemory, refusedIn, routeWithout } from "../../../src/http/refusedFields.ts"
 import { systemTurns } from "../../../src/vendors/refusals.ts"
 import type { JsonObject } from "../../../src/wire/json.ts"
 import { drops, strip } from "../../../src/wire/strip.ts"
@@ -244,7 +244,7 @@ describe("what is remembered", () => {
     ]) {
       assert.deepStrictEqual(known(body), [])
     }
-    const route = without(sonnet, new Set(["tools[custom].x"]))
+    const route = routeWithout(sonnet, new Set(["tools[custom].x"]))
     const tools: ReadonlyArray<JsonObject> = [
       { type: "computer", x: 1 },
       { type: "custom", x: 1, y: 1 }
