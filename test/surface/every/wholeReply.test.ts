@@ -49,9 +49,7 @@ it("has its calls printed in slices for chat", { retry: 2, timeout: 60_000 }, as
   }
   const asked = chat({})
   const prepared = {
-    dialect: dialectOf(sonnet),
-    route: sonnet,
-    request: asked,
+    reader: () => dialectOf(sonnet)?.reader(sonnet, asked),
     heading: { id: "", created: 0, model: "m" }
   }
   const { flags, longest } = await served(chatSurface, prepared, input)
