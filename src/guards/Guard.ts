@@ -67,14 +67,6 @@ export class Guards extends Context.Service<
   }
 >()("gateway/guards/Guards") {}
 
-/** What guards made of texts. */
-export interface Judged {
-  readonly texts: ReadonlyArray<string>
-  readonly actions: ReadonlyArray<GuardAction>
-  /** Set where nothing may pass. */
-  readonly blocked?: GuardAction | undefined
-}
-
 /** A category of the gateway's own: the guard was not asked, or did not answer, and the operator lets that pass. */
 const unavailable = "unavailable"
 
@@ -102,14 +94,14 @@ export const blockedError = ({ categories, guard }: GuardAction) =>
     code: "guard"
   })
 
-/** Asks guards in order, each about what those before it left. Fails where one that must answer does not. */
-export const askGuards = Effect.fnUntraced(function* (
-  guards: ReadonlyArray<Guard>,
-  asking: Asking
-): Effect.fn.Return<Judged, GatewayError> {
+/**
+ * Asks guards in order, each about what those before it left. Answers what they made of the texts and did, with `blocked` where
+ * nothing may pass. Fails where one that must answer does not.
+ */
+export const askGuards = Effect.fnUntraced(function* (guards: ReadonlyArray<Guard>, asking: Asking) {
   const actions: Array<GuardAction> = []
   let texts = asking.texts
-  const currentTexts = (): ReadonlyArray<string> => texts.map(({ text }) => text)
+  const judged = (blocked?: GuardAction) => ({ texts: texts.map(({ text }) => text), actions, blocked })
   for (const { action, judge, name, onFailure } of guards) {
     const verdict = yield* judge({ ...asking, texts }).pipe(
       Effect.catchTag("GuardFailure", (failure): Effect.Effect<Verdict, GatewayError> => {
@@ -119,15 +111,17 @@ export const askGuards = Effect.fnUntraced(function* (
       })
     )
     if (verdict === undefined) continue
-    const found = { guard: name, categories: [verdict.category] }
-    const isFlag = action === "flag" || verdict.category === unavailable
-    if (!isFlag && (action === "block" || verdict.blocked || verdict.texts === undefined)) {
-      const blocked: GuardAction = { ...found, action: "block" }
-      return { texts: currentTexts(), actions: [...actions, blocked], blocked }
+    const { blocked, category, texts: others } = verdict
+    const isFlag = action === "flag" || category === unavailable
+    const isBlock = !isFlag && (action === "block" || blocked || others === undefined)
+    const done: GuardAction = {
+      guard: name,
+      categories: [category],
+      action: isFlag ? "flag" : isBlock ? "block" : "redact"
     }
-    actions.push({ ...found, action: isFlag ? "flag" : "redact" })
-    const { texts: others } = verdict
-    if (!isFlag && others !== undefined) texts = texts.map((text, at) => ({ ...text, text: others[at] ?? "" }))
+    actions.push(done)
+    if (isBlock) return judged(done)
+    if (!isFlag) texts = texts.map((text, at) => ({ ...text, text: others?.[at] ?? "" }))
   }
-  return { texts: currentTexts(), actions }
+  return judged()
 })

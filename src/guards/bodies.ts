@@ -39,10 +39,7 @@ export const callsOf = (surface: GuardedSurface, body: JsonObject): ReadonlyArra
 }
 
 /** A whole reply of which nothing may pass, as the surface's own filters end theirs. Its flags would quote it. */
-export const withheld = (
-  surface: GuardedSurface,
-  { x_gateway_governance: _, ...body }: JsonObject
-): { readonly body: JsonObject; readonly finishReason: string } => {
+export const withheld = (surface: GuardedSurface, { x_gateway_governance: _, ...body }: JsonObject) => {
   switch (surface) {
     case "messages":
       return { body: { ...body, content: [], stop_reason: "refusal", stop_sequence: null }, finishReason: "refusal" }

@@ -45,10 +45,7 @@ const bodyOf = ({ params }: GuardSettings, { about, input, texts, toolCalls = []
   })
 }
 
-const verdictOf = (
-  reply: JsonObject | undefined,
-  { texts }: Asking
-): Effect.Effect<Verdict | undefined, GuardFailure> => {
+const verdictOf = (reply: JsonObject | undefined, { texts }: Asking) => {
   const category = categoryOf(textOf(reply?.blocked_reason))
   switch (reply?.action) {
     case "NONE":

@@ -55,12 +55,7 @@ const nothing: Part = {}
 const withData = (frame: Frame, fields: JsonObject): Frame => ({ ...frame, data: jsonText(fields) })
 
 /** A part of the texts in these fields; nothing where there are none. `dataOf`: the frame's data with other fields. */
-const wholeOf = (
-  frame: Frame,
-  fields: JsonObject,
-  where: Fields,
-  dataOf = (fields: JsonObject): JsonObject => fields
-): Part => {
+const wholeOf = (frame: Frame, fields: JsonObject, where: Fields, dataOf = (fields: JsonObject) => fields): Part => {
   const texts = textsOf(where, fields)
   const print = (others: ReadonlyArray<string>) => withData(frame, dataOf(withTexts(where, fields, others) ?? fields))
   return texts.length === 0 ? nothing : { whole: { texts, with: print } }

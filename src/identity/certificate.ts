@@ -79,11 +79,7 @@ const problemWith = (
 }
 
 /** The names of the authorities that have issued the certificate, or why it is refused. `now`: milliseconds since the epoch. */
-export const authoritiesOf = (
-  certificate: X509Certificate,
-  authorities: ReadonlyArray<Authority>,
-  now: number
-): Result.Result<ReadonlyArray<string>, Problem> => {
+export const authoritiesOf = (certificate: X509Certificate, authorities: ReadonlyArray<Authority>, now: number) => {
   const problems: Array<Problem> = []
   const names = authorities.flatMap(({ issuers, name, needsList }) => {
     const issuer = issuers.find(

@@ -6,7 +6,7 @@ import { matches } from "../limits/KeyFile.ts"
 import { callerOf } from "../limits/limits.ts"
 import { isObject } from "../wire/json.ts"
 import type { CertificateFields } from "./certificate.ts"
-import type { CertificateRule, Patterns, Rule, TokenRule } from "./IdentityFile.ts"
+import type { Patterns, Rule } from "./IdentityFile.ts"
 
 const hold = (patterns: Patterns, values: ReadonlyArray<string>): boolean =>
   [patterns].flat().some((pattern) => values.some((value) => matches(pattern, value)))
@@ -24,11 +24,7 @@ const claimOf = (claims: Readonly<Record<string, unknown>>, name: string): unkno
     .reduce<unknown>((value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined), claims)
 }
 
-export const ruleForToken = (
-  rules: ReadonlyArray<Rule>,
-  issuer: string,
-  claims: Readonly<Record<string, unknown>>
-): TokenRule | undefined =>
+export const ruleForToken = (rules: ReadonlyArray<Rule>, issuer: string, claims: Readonly<Record<string, unknown>>) =>
   rules
     .filter((rule) => "issuer" in rule)
     .find(
@@ -42,7 +38,7 @@ export const ruleForCertificate = (
   rules: ReadonlyArray<Rule>,
   authorities: ReadonlyArray<string>,
   fields: CertificateFields
-): CertificateRule | undefined =>
+) =>
   rules
     .filter((rule) => "authority" in rule)
     .find(

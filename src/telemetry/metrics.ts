@@ -3,7 +3,7 @@
  * Labels come from closed sets (catalog, settings, our own codes; teams and IDs of keys where `GATEWAY_METRICS_BY` says so);
  * never a request ID or anything a caller chose.
  */
-import { Context, Effect, Metric, Predicate, Record, type Scope } from "effect"
+import { Context, Effect, Metric, Predicate, Record } from "effect"
 import type { ServedCloud } from "../catalog/clouds.ts"
 import { type Operation, operations } from "../catalog/names.ts"
 import type { Outcome, RequestFacts } from "../catalog/RequestFacts.ts"
@@ -89,10 +89,7 @@ export const prometheusName = (metric: string): string => {
 }
 
 /** A gauge that is read when it is exported; nothing is done in between. */
-export const gaugeOf = (
-  gauge: Metric.Metric<number, Metric.GaugeState<number>>,
-  read: () => number
-): Effect.Effect<void, never, Scope.Scope> =>
+export const gaugeOf = (gauge: Metric.Metric<number, Metric.GaugeState<number>>, read: () => number) =>
   Effect.asVoid(
     Effect.acquireRelease(
       Effect.sync(() =>
