@@ -195,7 +195,7 @@ const bind = (catalog: Catalog): ReadonlyMap<string, Entry> => {
       const id = formatModelId({ base: model.id, level })
       if (found === undefined || bound.has(id)) continue
       const { deployment, strip } = found
-      bound.set(id, { id, created: model.created, ownedBy: model.ownedBy, model, level, deployment, strip, betas })
+      bound.set(id, { id, model, level, deployment, strip, betas })
     }
   }
   return bound
@@ -241,10 +241,9 @@ export const makeIndex = (catalog: Catalog, sites: Sites, paths: Paths): Index =
     const entry = served.get(id)
     if (entry === undefined) return Result.fail(invalid(explainUnresolved(id, purpose, known)))
     if (!takes(purpose, entry)) return Result.fail(invalid(explainWrongKind(purpose, entry, paths)))
-    const { model, level, deployment, strip, betas } = entry
-    if (purpose === "count_tokens" && deployment.countModel === undefined)
-      return Result.fail(invalid(countingUnavailable))
-    return Result.succeed({ id, model, level, deployment, strip, betas })
+    return purpose === "count_tokens" && entry.deployment.countModel === undefined
+      ? Result.fail(invalid(countingUnavailable))
+      : Result.succeed(entry)
   }
   return { resolve, list, leftOut }
 }

@@ -23,9 +23,6 @@ export const stripPaths = (deployment: Deployment, betas: ReadonlyArray<Beta>): 
 /** A requestable ID and what it is bound to. */
 export interface Entry {
   readonly id: string
-  /** Unix time in seconds. */
-  readonly created: number
-  readonly ownedBy: string
   readonly model: Model
   readonly level: Level
   readonly deployment: Deployment
@@ -35,8 +32,8 @@ export interface Entry {
   readonly betas: ReadonlyArray<Beta>
 }
 
-/** The entry of a request; its `id` is as the caller wrote it. */
-export interface Route extends Pick<Entry, "id" | "model" | "level" | "deployment" | "strip" | "betas"> {
+/** The entry of a request. */
+export interface Route extends Entry {
   /** Of these, what it refuses of this request and the catalog does not know (`http/refusedFields.ts`). */
   readonly refused?: ReadonlySet<string> | undefined
 }

@@ -20,7 +20,12 @@ import { Drain } from "./Drain.ts"
 import { Inference } from "./Inference.ts"
 import { CurrentRecord } from "./RequestRecord.ts"
 
-const modelOf = ({ created, id, ownedBy }: Entry) => ({ id, object: "model" as const, created, owned_by: ownedBy })
+const modelOf = ({ id, model }: Entry) => ({
+  id,
+  object: "model" as const,
+  created: model.created,
+  owned_by: model.ownedBy
+})
 
 const noModel = new GatewayError({
   reason: "not-found",

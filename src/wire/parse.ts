@@ -27,7 +27,7 @@ const isInexact = (value: number): boolean =>
   !Number.isSafeInteger(value) && (Number.isInteger(value) || !Number.isFinite(value))
 
 /** The number that a text is, or the text where JavaScript would print another one. */
-export const writtenNumberOf = (text: string): unknown => {
+const writtenNumberOf = (text: string): unknown => {
   const value = Number(text)
   return String(value) === text ? value : rawJson(text)
 }
@@ -69,7 +69,7 @@ const parseInOrder = (text: string, numberOf: (text: string) => unknown): unknow
 }
 
 /** By the engine's parser, for texts without keys that are numbers. */
-export const engineExact = (text: string): unknown =>
+const engineExact = (text: string): unknown =>
   unusualNumber.test(text) ? JSON.parse(text, reviver(exactNumberOf)) : JSON.parse(text)
 
 /**
@@ -89,7 +89,7 @@ const reprinted =
   /\d(?<=(?:^|[[,]|"\s*:)\s*-?\d)(?:(?<=-0)(?=[,\s\]}]|$)|\.0{6}|[\d.]{15}|\d*(?:\.\d*0(?!\d)|(?:\.\d+)?[eE]))/
 
 /** By the engine's parser, too. */
-export const engineWritten = (text: string): unknown =>
+const engineWritten = (text: string): unknown =>
   reprinted.test(text) ? JSON.parse(text, reviver(writtenNumberOf)) : JSON.parse(text)
 
 /**
