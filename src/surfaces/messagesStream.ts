@@ -16,18 +16,6 @@ import { type Event, isEventName } from "../wire/sse.ts"
 import { messagesError } from "./errorResponse.ts"
 import { fenceRemover } from "./messagesFormat.ts"
 
-interface MessagesState extends Progress {
-  /** Counts of the beginning, and the totals since. */
-  start: JsonObject
-  totals: JsonObject
-  /** A `message_delta` without a count: it waits for the next one or the end, which may have one. */
-  waiting: JsonObject | undefined
-  stopReason: string | undefined
-  /** Whether a guardrail of Bedrock's stepped in: any event may say so. */
-  guarded: boolean
-  readonly unfence: ReturnType<typeof fenceRemover> | undefined
-}
-
 const governanceFrame = (governance: Governance): Frame => ({
   event: "gateway_governance",
   data: JSON.stringify({ type: "gateway_governance", x_gateway_governance: governance })
@@ -55,121 +43,122 @@ const called = (key: number, block: JsonObject): ReadonlyArray<CallPiece> => {
   return isObject(block.input) ? [start, { type: "input", key, value: block.input }] : [start]
 }
 
-/** Most of all events. */
-const delta = (state: MessagesState, event: string, data: string): Frame | undefined => {
-  const fields = readObject(data)
-  if (fields?.type !== event) return undefined
-  state.guarded ||= isGuarded(fields)
-  const { partial_json, text, thinking, type } = objectOf(fields.delta)
-  state.bytes += outputBytes(text) + outputBytes(thinking) + outputBytes(partial_json)
-  const key = numberOf(fields.index) ?? -1
-  // Also before a block begins and after it has ended: clients join what they get.
-  return type === "input_json_delta"
-    ? { event, data, calls: [{ type: "append", key, text: string(partial_json) }] }
-    : { event, data }
-}
-
 /** An event's name and its data say the same: clients go by either, and a call is looked for by the name. */
 const agrees = (name: string, data: string): boolean => {
   const type = textOf(readObject(data)?.type)
   return type === undefined || type === name
 }
 
-/** The frame of one event; undefined for one that says nothing to the caller, or that ends the stream with a fault. */
-const frameOf = (state: MessagesState, model: string, event: Event): Frame | undefined => {
-  const { data } = event
-  const name = event.event ?? string(readObject(data)?.type)
-  if (name !== "content_block_delta") return rareFrame(state, model, name, data)
-  const frame = delta(state, name, data)
-  if (frame === undefined) state.end = unreadable
-  return frame
-}
-
-/**
- * The same of events of which a reply has few. Apart, because V8 compiles anew what reads objects whose shapes have been collected,
- * as those of short-lived objects.
- */
-const rareFrame = (state: MessagesState, model: string, name: string, data: string): Frame | undefined => {
-  if (data.includes("guardrail")) state.guarded ||= isGuarded(objectOf(readObject(data)))
-  switch (name) {
-    case "message_start": {
-      const fields = readExactObject(data)
-      if (fields?.type !== name) break
-      const message = objectOf(fields.message)
-      state.start = overlayUsage({}, message.usage)
-      const calls = arrayOf(message.content).flatMap((block, at) => called(at, objectOf(block)))
-      const usage = message.usage ?? uncounted
-      return { event: name, data: jsonText({ ...fields, message: { ...message, model, usage } }), calls }
-    }
-    case "content_block_start": {
-      const fields = readObject(data)
-      if (fields?.type !== name) break
-      const block = objectOf(fields.content_block)
-      state.bytes += outputBytes(block.text) + outputBytes(block.thinking) + outputBytes(block.input)
-      return { event: name, data, calls: called(numberOf(fields.index) ?? -1, block) }
-    }
-    case "content_block_stop":
-      if (!data.includes(name)) break
-      // Of a block that is no call it says nothing.
-      return { event: name, data, calls: [{ type: "end", key: numberOf(readObject(data)?.index) ?? -1 }] }
-    case "message_delta": {
-      const fields = readObject(data)
-      if (fields?.type !== name) break
-      state.totals = overlayUsage(state.totals, fields.usage)
-      state.stopReason = string(objectOf(fields.delta).stop_reason)
-      state.waiting = numberOf(state.totals.output_tokens) === undefined ? fields : undefined
-      return state.waiting === undefined ? { event: name, data } : undefined
-    }
-    case "message_stop":
-      state.totals = totalsAtEnd(state.start, state.totals, objectOf(readObject(data)))
-      state.end = "complete"
-      return messageStop
-    case "error":
-      state.end = claudeFault(objectOf(readObject(data)?.error))
-      return undefined
-    default:
-      if (isEventName(name) && looksLikeObject(data) && agrees(name, data))
-        return name === "" ? undefined : { event: name, data }
-  }
-  state.end = unreadable
-  return undefined
-}
-
 /** The counts that the format wants at the beginning, where the cloud has none yet: totals come later and take their place. */
 const uncounted = { input_tokens: 0, output_tokens: 0 }
 
-/** A `message_delta` that has waited, with the totals, where they came (docs/decisions.md#usage-counts). */
-const counted = ({ totals }: MessagesState, fields: JsonObject): Frame => {
-  const counts = Object.entries(totals).filter(([, count]) => typeof count === "number")
-  const usage = { ...Object.fromEntries(counts), ...omitNull(objectOf(fields.usage)) }
-  const withUsage = numberOf(totals.output_tokens) === undefined ? fields : { ...fields, usage }
-  return { event: "message_delta", data: JSON.stringify(withUsage) }
-}
-
 /** `model` is the base model, which the reply names in place of the upstream's. `fenced`: a fence around its texts is taken off. */
 export const messagesProtocol = (model: string, fenced = false): Protocol => {
-  const state: MessagesState = {
-    end: undefined,
-    bytes: 0,
-    start: {},
-    totals: {},
-    waiting: undefined,
-    stopReason: undefined,
-    guarded: false,
-    unfence: fenced ? fenceRemover() : undefined
+  const progress: Progress = { end: undefined, bytes: 0 }
+  const unfence = fenced ? fenceRemover() : undefined
+  /** Counts of the beginning, and the totals since. */
+  let start: JsonObject = {}
+  let totals: JsonObject = {}
+  /** A `message_delta` without a count: it waits for the next one or the end, which may have one. */
+  let waiting: JsonObject | undefined
+  let stopReason: string | undefined
+  /** Whether a guardrail of Bedrock's stepped in: any event may say so. */
+  let guarded = false
+
+  /** Most of all events. */
+  const delta = (event: string, data: string): Frame | undefined => {
+    const fields = readObject(data)
+    if (fields?.type !== event) return undefined
+    guarded ||= isGuarded(fields)
+    const { partial_json, text, thinking, type } = objectOf(fields.delta)
+    progress.bytes += outputBytes(text) + outputBytes(thinking) + outputBytes(partial_json)
+    const key = numberOf(fields.index) ?? -1
+    // Also before a block begins and after it has ended: clients join what they get.
+    return type === "input_json_delta"
+      ? { event, data, calls: [{ type: "append", key, text: string(partial_json) }] }
+      : { event, data }
   }
+
+  /** The frame of one event; undefined for one that says nothing to the caller, or that ends the stream with a fault. */
+  const frameOf = (event: Event): Frame | undefined => {
+    const { data } = event
+    const name = event.event ?? string(readObject(data)?.type)
+    if (name !== "content_block_delta") return rareFrame(name, data)
+    const frame = delta(name, data)
+    if (frame === undefined) progress.end = unreadable
+    return frame
+  }
+
+  /**
+   * The same of events of which a reply has few. Apart, because V8 compiles anew what reads objects whose shapes have been collected,
+   * as those of short-lived objects.
+   */
+  const rareFrame = (name: string, data: string): Frame | undefined => {
+    if (data.includes("guardrail")) guarded ||= isGuarded(objectOf(readObject(data)))
+    switch (name) {
+      case "message_start": {
+        const fields = readExactObject(data)
+        if (fields?.type !== name) break
+        const message = objectOf(fields.message)
+        start = overlayUsage({}, message.usage)
+        const calls = arrayOf(message.content).flatMap((block, at) => called(at, objectOf(block)))
+        const usage = message.usage ?? uncounted
+        return { event: name, data: jsonText({ ...fields, message: { ...message, model, usage } }), calls }
+      }
+      case "content_block_start": {
+        const fields = readObject(data)
+        if (fields?.type !== name) break
+        const block = objectOf(fields.content_block)
+        progress.bytes += outputBytes(block.text) + outputBytes(block.thinking) + outputBytes(block.input)
+        return { event: name, data, calls: called(numberOf(fields.index) ?? -1, block) }
+      }
+      case "content_block_stop":
+        if (!data.includes(name)) break
+        // Of a block that is no call it says nothing.
+        return { event: name, data, calls: [{ type: "end", key: numberOf(readObject(data)?.index) ?? -1 }] }
+      case "message_delta": {
+        const fields = readObject(data)
+        if (fields?.type !== name) break
+        totals = overlayUsage(totals, fields.usage)
+        stopReason = string(objectOf(fields.delta).stop_reason)
+        waiting = numberOf(totals.output_tokens) === undefined ? fields : undefined
+        return waiting === undefined ? { event: name, data } : undefined
+      }
+      case "message_stop":
+        totals = totalsAtEnd(start, totals, objectOf(readObject(data)))
+        progress.end = "complete"
+        return messageStop
+      case "error":
+        progress.end = claudeFault(objectOf(readObject(data)?.error))
+        return undefined
+      default:
+        if (isEventName(name) && looksLikeObject(data) && agrees(name, data))
+          return name === "" ? undefined : { event: name, data }
+    }
+    progress.end = unreadable
+    return undefined
+  }
+
+  /** A `message_delta` that has waited, with the totals, where they came (docs/decisions.md#usage-counts). */
+  const counted = (fields: JsonObject): Frame => {
+    const counts = Object.entries(totals).filter(([, count]) => typeof count === "number")
+    const usage = { ...Object.fromEntries(counts), ...omitNull(objectOf(fields.usage)) }
+    const withUsage = numberOf(totals.output_tokens) === undefined ? fields : { ...fields, usage }
+    return { event: "message_delta", data: JSON.stringify(withUsage) }
+  }
+
   return {
-    progress: state,
+    progress,
     step: (events) => {
       const frames: Array<Frame> = []
-      for (const event of state.unfence?.(events) ?? events) {
-        const { waiting } = state
-        const frame = frameOf(state, model, event)
-        if (waiting !== undefined && (waiting !== state.waiting || state.end === "complete")) {
-          frames.push(counted(state, waiting))
+      for (const event of unfence?.(events) ?? events) {
+        const waited = waiting
+        const frame = frameOf(event)
+        if (waited !== undefined && (waited !== waiting || progress.end === "complete")) {
+          frames.push(counted(waited))
         }
         if (frame !== undefined) frames.push(frame)
-        if (state.end !== undefined) break
+        if (progress.end !== undefined) break
       }
       return frames
     },
@@ -179,9 +168,9 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
       return governance === undefined ? [last] : [governanceFrame(governance), last]
     },
     summary: () => ({
-      tokens: tokensOf(state.end === "complete" ? state.totals : { ...state.start, ...state.totals }),
-      finishReason: state.stopReason,
-      filtered: state.guarded || isFilter(state.stopReason)
+      tokens: tokensOf(progress.end === "complete" ? totals : { ...start, ...totals }),
+      finishReason: stopReason,
+      filtered: guarded || isFilter(stopReason)
     })
   }
 }

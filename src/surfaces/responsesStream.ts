@@ -24,17 +24,6 @@ import {
   summarize
 } from "./responsesReply.ts"
 
-interface ResponsesState extends Progress {
-  /** Items of which anything was said before they were done. */
-  readonly begun: Set<number>
-  /** Places of items that are left out, as the upstream counts them, in order. */
-  readonly leftOutPlaces: Array<number>
-  readonly scrub: Scrub
-  summary: Summary
-  /** The data of the last event that was passed on. */
-  lastData: string
-}
-
 const terminal: ReadonlySet<string> = new Set(["response.completed", "response.incomplete", "response.failed"])
 
 const keyOf = (fields: JsonObject): number => numberOf(fields.output_index) ?? -1
@@ -44,45 +33,6 @@ const heldBy = (key: number, call: Called, isDone: boolean): CallPiece =>
   "input" in call
     ? { type: "input", key, value: call.input }
     : { type: isDone ? "repeat" : "append", key, text: call.arguments }
-
-/** The whole response ends the stream; its flags, and those of calls that it does not repeat, ride on it. */
-const finish = (state: ResponsesState, name: string, data: string, fields: JsonObject): Frame | undefined => {
-  const given = fields.response
-  if (!isObject(given)) return broken(state)
-  const failed = scrubbedError(given, state.scrub)
-  const response = failed ?? given
-  state.end = "complete"
-  state.summary = summarize(response)
-  const print = (shown: JsonObject): Frame => ({ event: name, data: jsonText({ ...fields, response: shown }) })
-  const hidden = failed !== undefined || mayHide(data)
-  return {
-    ...(hidden ? print(responseWithoutEncrypted(response)) : { event: name, data }),
-    calls: callsOf(response).map((call) => ({ type: "whole", call })),
-    flagged: (governance) => [print({ ...responseWithoutEncrypted(response), x_gateway_governance: governance })]
-  }
-}
-
-const broken = (state: ResponsesState): undefined => {
-  state.end = unreadable
-}
-
-/** An item that begins or is done, which may be a call. */
-const item = (state: ResponsesState, name: string, data: string, fields: JsonObject): Frame | undefined => {
-  if (name.endsWith("added") && isEncrypted(fields.item)) {
-    const place = keyOf(fields)
-    const at = countBelow(state.leftOutPlaces, place)
-    if (state.leftOutPlaces[at] !== place) state.leftOutPlaces.splice(at, 0, place)
-    return undefined
-  }
-  const frame = { event: name, data: mayHide(data) ? jsonText(eventWithoutEncrypted(fields)) : data }
-  const call = callOf(fields.item)
-  if (call === undefined) return frame
-  const key = keyOf(fields)
-  const start: CallPiece = { type: "start", key, id: call.id, name: call.name }
-  const isDone = name.endsWith("done")
-  const calls = [start, heldBy(key, call, isDone)]
-  return { ...frame, calls: isDone ? [...calls, { type: "end", key }] : calls }
-}
 
 /** How many of the places, which are in order, are before this one. */
 const countBelow = (places: ReadonlyArray<number>, place: number): number => {
@@ -95,101 +45,140 @@ const countBelow = (places: ReadonlyArray<number>, place: number): number => {
   return low
 }
 
-/** Places without those that are left out: clients append item by item. Undefined for an event of an item that is. */
-const renumbered = ({ leftOutPlaces }: ResponsesState, event: Event): Event | undefined => {
-  const fields = readExactObject(event.data)
-  const place = numberOf(fields?.output_index)
-  if (fields === undefined || place === undefined) return event
-  const before = countBelow(leftOutPlaces, place)
-  if (leftOutPlaces[before] === place) return undefined
-  return before === 0 ? event : { ...event, data: jsonText({ ...fields, output_index: place - before }) }
-}
-
 /** As it came, without what it hides; undefined where it has no name. */
 const passed = (name: string, data: string): Frame | undefined => {
   if (name === "") return undefined
   return { event: name, data: mayHide(data) ? jsonText(eventWithoutEncrypted(readExactObject(data) ?? {})) : data }
 }
 
-/** What a delta says, and an item that is done and had none. */
-const count = (state: ResponsesState, name: string, fields: JsonObject): void => {
-  const isDelta = name.endsWith(".delta")
-  if (!isDelta && name !== "response.output_item.done") return
-  const key = keyOf(fields)
-  if (isDelta) state.begun.add(key)
-  else if (state.begun.has(key)) return
-  state.bytes += outputBytes(isDelta ? fields.delta : fields.item)
-}
-
 /** Most of all events, of which no number matters. */
 const textDelta = "response.output_text.delta"
 
-/** The frame of one event; undefined for one that says nothing to the caller, or that ends the stream with a fault. */
-const frameOf = (state: ResponsesState, { event, data }: Event): Frame | undefined => {
-  const fields = event === textDelta ? readObject(data) : readExactObject(data)
-  const type = textOf(fields?.type)
-  const name = event ?? type ?? ""
-  // Clients go by either.
-  if (fields === undefined || (type !== undefined && type !== name)) return broken(state)
-  count(state, name, fields)
-  return name === textDelta ? passed(name, data) : rareFrame(state, name, data, fields)
-}
-
-/** The same of events of which a reply has few. */
-const rareFrame = (state: ResponsesState, name: string, data: string, fields: JsonObject): Frame | undefined => {
-  if (!isEventName(name)) return broken(state)
-  if (terminal.has(name)) return finish(state, name, data, fields)
-  switch (name) {
-    case "response.compaction.compacting":
-      return undefined
-    case "error": {
-      state.end = responsesFault(isObject(fields.error) ? fields.error : fields)
-      return undefined
-    }
-    case "response.output_item.added":
-    case "response.output_item.done":
-      return item(state, name, data, fields)
-    case "response.function_call_arguments.delta":
-    case "response.custom_tool_call_input.delta":
-      return { event: name, data, calls: [{ type: "append", key: keyOf(fields), text: textOf(fields.delta) ?? "" }] }
-    case "response.function_call_arguments.done":
-    case "response.custom_tool_call_input.done": {
-      const text = textOf(fields.arguments) ?? textOf(fields.input) ?? ""
-      return { event: name, data, calls: [{ type: "repeat", key: keyOf(fields), text }] }
-    }
-    default:
-      return passed(name, data)
-  }
-}
-
 /** `scrub` takes out of a failure's message what is the operator's. */
 export const responsesProtocol = (scrub: Scrub): Protocol => {
-  const state: ResponsesState = {
-    end: undefined,
-    scrub,
-    bytes: 0,
-    begun: new Set(),
-    leftOutPlaces: [],
-    summary: { tokens: undefined, finishReason: undefined },
-    lastData: ""
+  const progress: Progress = { end: undefined, bytes: 0 }
+  let summary: Summary = { tokens: undefined, finishReason: undefined }
+  /** Items of which anything was said before they were done. */
+  const begun = new Set<number>()
+  /** Places of items that are left out, as the upstream counts them, in order. */
+  const leftOutPlaces: Array<number> = []
+  /** The data of the last event that was passed on. */
+  let lastData = ""
+
+  const broken = (): undefined => {
+    progress.end = unreadable
   }
+
+  /** The whole response ends the stream; its flags, and those of calls that it does not repeat, ride on it. */
+  const finish = (name: string, data: string, fields: JsonObject): Frame | undefined => {
+    const given = fields.response
+    if (!isObject(given)) return broken()
+    const failed = scrubbedError(given, scrub)
+    const response = failed ?? given
+    progress.end = "complete"
+    summary = summarize(response)
+    const print = (shown: JsonObject): Frame => ({ event: name, data: jsonText({ ...fields, response: shown }) })
+    const hidden = failed !== undefined || mayHide(data)
+    return {
+      ...(hidden ? print(responseWithoutEncrypted(response)) : { event: name, data }),
+      calls: callsOf(response).map((call) => ({ type: "whole", call })),
+      flagged: (governance) => [print({ ...responseWithoutEncrypted(response), x_gateway_governance: governance })]
+    }
+  }
+
+  /** An item that begins or is done, which may be a call. */
+  const item = (name: string, data: string, fields: JsonObject): Frame | undefined => {
+    if (name.endsWith("added") && isEncrypted(fields.item)) {
+      const place = keyOf(fields)
+      const at = countBelow(leftOutPlaces, place)
+      if (leftOutPlaces[at] !== place) leftOutPlaces.splice(at, 0, place)
+      return undefined
+    }
+    const frame = { event: name, data: mayHide(data) ? jsonText(eventWithoutEncrypted(fields)) : data }
+    const call = callOf(fields.item)
+    if (call === undefined) return frame
+    const key = keyOf(fields)
+    const start: CallPiece = { type: "start", key, id: call.id, name: call.name }
+    const isDone = name.endsWith("done")
+    const calls = [start, heldBy(key, call, isDone)]
+    return { ...frame, calls: isDone ? [...calls, { type: "end", key }] : calls }
+  }
+
+  /** Places without those that are left out: clients append item by item. Undefined for an event of an item that is. */
+  const renumbered = (event: Event): Event | undefined => {
+    const fields = readExactObject(event.data)
+    const place = numberOf(fields?.output_index)
+    if (fields === undefined || place === undefined) return event
+    const before = countBelow(leftOutPlaces, place)
+    if (leftOutPlaces[before] === place) return undefined
+    return before === 0 ? event : { ...event, data: jsonText({ ...fields, output_index: place - before }) }
+  }
+
+  /** What a delta says, and an item that is done and had none. */
+  const count = (name: string, fields: JsonObject): void => {
+    const isDelta = name.endsWith(".delta")
+    if (!isDelta && name !== "response.output_item.done") return
+    const key = keyOf(fields)
+    if (isDelta) begun.add(key)
+    else if (begun.has(key)) return
+    progress.bytes += outputBytes(isDelta ? fields.delta : fields.item)
+  }
+
+  /** The frame of one event; undefined for one that says nothing to the caller, or that ends the stream with a fault. */
+  const frameOf = ({ event, data }: Event): Frame | undefined => {
+    const fields = event === textDelta ? readObject(data) : readExactObject(data)
+    const type = textOf(fields?.type)
+    const name = event ?? type ?? ""
+    // Clients go by either.
+    if (fields === undefined || (type !== undefined && type !== name)) return broken()
+    count(name, fields)
+    return name === textDelta ? passed(name, data) : rareFrame(name, data, fields)
+  }
+
+  /** The same of events of which a reply has few. */
+  const rareFrame = (name: string, data: string, fields: JsonObject): Frame | undefined => {
+    if (!isEventName(name)) return broken()
+    if (terminal.has(name)) return finish(name, data, fields)
+    switch (name) {
+      case "response.compaction.compacting":
+        return undefined
+      case "error": {
+        progress.end = responsesFault(isObject(fields.error) ? fields.error : fields)
+        return undefined
+      }
+      case "response.output_item.added":
+      case "response.output_item.done":
+        return item(name, data, fields)
+      case "response.function_call_arguments.delta":
+      case "response.custom_tool_call_input.delta":
+        return { event: name, data, calls: [{ type: "append", key: keyOf(fields), text: textOf(fields.delta) ?? "" }] }
+      case "response.function_call_arguments.done":
+      case "response.custom_tool_call_input.done": {
+        const text = textOf(fields.arguments) ?? textOf(fields.input) ?? ""
+        return { event: name, data, calls: [{ type: "repeat", key: keyOf(fields), text }] }
+      }
+      default:
+        return passed(name, data)
+    }
+  }
+
   return {
-    progress: state,
+    progress,
     step: (events) => {
       const frames: Array<Frame> = []
       for (const event of events) {
-        const shown = state.leftOutPlaces.length === 0 ? event : renumbered(state, event)
-        const frame = shown === undefined ? undefined : frameOf(state, shown)
+        const shown = leftOutPlaces.length === 0 ? event : renumbered(event)
+        const frame = shown === undefined ? undefined : frameOf(shown)
         if (frame !== undefined) frames.push(frame)
-        if (state.end !== undefined) break
-        state.lastData = event.data
+        if (progress.end !== undefined) break
+        lastData = event.data
       }
       return frames
     },
     onHalt: () => [],
     inBand: (error, governance) => {
       const { code, type, message } = apiError(error)
-      const last = numberOf(readExactObject(state.lastData)?.sequence_number)
+      const last = numberOf(readExactObject(lastData)?.sequence_number)
       return [
         {
           event: "error",
@@ -204,6 +193,6 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
         }
       ]
     },
-    summary: () => state.summary
+    summary: () => summary
   }
 }
