@@ -31,7 +31,8 @@ const faults: Readonly<Record<string, Fault>> = {
   13: full
 }
 
-const codeOf = (cause: unknown): unknown => {
+/** The system's code of an error, or SQLite's primary one. */
+export const codeOf = (cause: unknown): unknown => {
   if (typeof cause !== "object" || cause === null) return undefined
   if ("errcode" in cause) return Number(cause.errcode) & 0xff
   return "code" in cause ? cause.code : "cause" in cause ? codeOf(cause.cause) : undefined

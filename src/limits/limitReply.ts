@@ -1,4 +1,5 @@
 /** What a reply says of limits: its headers where the request fits them, or why it is refused (docs/api.md#headers). Pure. */
+import { String as Str } from "effect"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import type { Demand, Held, Standing } from "./Ledger.ts"
 import { type Budget, day } from "./limits.ts"
@@ -44,7 +45,7 @@ export const limitHeaders = (demands: ReadonlyArray<BudgetDemand>, { shares }: H
 }
 
 /** `the team blue's` */
-const possessive = (owner: string): string => `${owner.slice(0, 1).toLowerCase()}${owner.slice(1)}'s`
+const possessive = (owner: string): string => `${Str.uncapitalize(owner)}'s`
 
 interface Refusal {
   readonly message: string

@@ -5,7 +5,7 @@
  * counts are gone: Redis came back empty. Then nothing is granted before every process has written back the last counts that it
  * has seen. It says so in the log and in `gateway_access_store_resets_total`; what no process has seen is in the usage records.
  */
-import { Context, Duration, Effect, Metric, Schedule, Semaphore } from "effect"
+import { Array as Arr, Context, Duration, Effect, Metric, Schedule, Semaphore } from "effect"
 import * as Redis from "effect/persistence/Redis"
 import { steadyMillis } from "../wire/steady.ts"
 import { type Account, type Charge, Ledger, LedgerError } from "./Ledger.ts"
@@ -32,8 +32,6 @@ const gone =
 
 /** Accounts in one step. */
 const most = 500
-const inPieces = <A>(all: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
-  Array.from({ length: Math.ceil(all.length / most) }, (_, n) => all.slice(n * most, (n + 1) * most))
 
 class Strange extends LedgerError {}
 
@@ -81,7 +79,7 @@ export const makeRedisLedger = Effect.fnUntraced(function* ({
   const recover = Effect.gen(function* () {
     const found = yield* find
     if (found === epoch) return
-    for (const piece of inPieces([...seen.values()])) yield* bounded(sendRaise(found, piece))
+    for (const piece of Arr.chunksOf(seen.values(), most)) yield* bounded(sendRaise(found, piece))
     if (seenRefused.size > 0) yield* send("SADD", refusedName, ...seenRefused)
     epoch = found
     yield* inForce(epoch)
@@ -137,7 +135,7 @@ export const makeRedisLedger = Effect.fnUntraced(function* ({
     hold: (request) => recovering(hold(request)),
     settle: (id, charges) => recovering(settle(id, charges)),
     raise: (spent) =>
-      Effect.forEach(inPieces(spent), (piece) => recovering(attempt((epoch) => sendRaise(epoch, piece))), {
+      Effect.forEach(Arr.chunksOf(spent, most), (piece) => recovering(attempt((epoch) => sendRaise(epoch, piece))), {
         discard: true
       }),
     spent: (names) =>

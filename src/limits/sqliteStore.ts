@@ -9,7 +9,7 @@
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Clock, Context, Duration, Effect, Layer, Schedule } from "effect"
-import { countDiskFailure, makeFolder, writeProblem } from "./files.ts"
+import { codeOf, countDiskFailure, makeFolder, writeProblem } from "./files.ts"
 import { type Account, type Demand, type Held, Ledger, LedgerError, type Standing } from "./Ledger.ts"
 import { boardMemory, StatusBoard } from "./replicas.ts"
 
@@ -31,26 +31,19 @@ const busy: Schedule.Schedule<unknown> = Schedule.spaced("10 millis").pipe(Sched
 
 class Busy extends LedgerError {}
 
-/** SQLITE_BUSY, and those that extend it. */
-const isBusy = (cause: unknown): boolean =>
-  typeof cause === "object" && cause !== null && "errcode" in cause && (Number(cause.errcode) & 0xff) === 5
-
 const attempt = <A>(run: () => A): Effect.Effect<A, LedgerError> =>
   Effect.try({
     try: run,
     catch: (cause) => {
       countDiskFailure("state", cause)
       const message = writeProblem(cause)
-      return isBusy(cause) ? new Busy({ message }) : new LedgerError({ message })
+      // SQLITE_BUSY
+      return codeOf(cause) === 5 ? new Busy({ message }) : new LedgerError({ message })
     }
   })
 
 const patiently = <A>(run: () => A): Effect.Effect<A, LedgerError> =>
-  Effect.catchIf(
-    attempt(run),
-    (error) => error instanceof Busy,
-    () => Effect.retry(attempt(run), { while: (error) => error instanceof Busy, schedule: busy })
-  )
+  Effect.retry(attempt(run), { while: (error) => error instanceof Busy, schedule: busy })
 
 const isRunning = (process_: number): boolean => {
   try {

@@ -1,5 +1,5 @@
 /** What the commands do that make and change keys; each returns the text to print (docs/operation.md#keys). */
-import { DateTime, Duration, Effect } from "effect"
+import { DateTime, Duration, Effect, String as Str } from "effect"
 import { auditDone } from "../../audit/Audit.ts"
 import type { Limits } from "../../contract/Security.ts"
 import { usageNotice } from "../../contract/usageNotice.ts"
@@ -61,8 +61,6 @@ const endOf = Effect.fnUntraced(function* (
 })
 
 export const minute = (time: DateTime.Utc): string => `${DateTime.formatIso(time).slice(0, 16).replace("T", " ")} UTC`
-
-const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 
 const secretText = (secret: string): string =>
   `  ${secret}\n\nIt is shown this once. Send it in the header x-api-key.\n`
@@ -169,7 +167,7 @@ export const revokeKey = Effect.fnUntraced(function* (file: string, id: string) 
   const now = yield* DateTime.now
   const revoke = ({ disabled, revoked = now }: Refused) => Effect.succeed({ disabled, revoked })
   const { before, title } = yield* changeRefusal(file, id, revoke)
-  if (before.revoked !== undefined) return `${capital(title)} is revoked since ${minute(before.revoked)}.\n`
+  if (before.revoked !== undefined) return `${Str.capitalize(title)} is revoked since ${minute(before.revoked)}.\n`
   yield* auditDone("key.revoked", { key_id: id })
   return `Revoked ${title}. Gateways refuse it within 5 seconds.\n`
 })
@@ -178,9 +176,9 @@ const switchKey = (disabled: boolean) =>
   Effect.fnUntraced(function* (file: string, id: string) {
     const now = yield* DateTime.now
     const { title } = yield* changeRefusal(file, id, (before, title) => {
-      if (before.revoked !== undefined) return fail(`${capital(title)} is revoked for good.`)
+      if (before.revoked !== undefined) return fail(`${Str.capitalize(title)} is revoked for good.`)
       return (before.disabled !== undefined) === disabled
-        ? fail(`${capital(title)} is ${disabled ? "disabled" : "enabled"} already.`)
+        ? fail(`${Str.capitalize(title)} is ${disabled ? "disabled" : "enabled"} already.`)
         : Effect.succeed({ disabled: disabled ? now : undefined })
     })
     const changes = disabled ? "enabled -> disabled" : "disabled -> enabled"
