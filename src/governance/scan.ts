@@ -1,7 +1,7 @@
 /** The outbound destinations that a tool call names (docs/api.md#governance-flag). */
 import { printText } from "../wire/print.ts"
 import { type Slices, sliceCharacters } from "../wire/slices.ts"
-import { type Characters, colon, digits, unescapeJson, unitAt } from "./characters.ts"
+import { type Characters, colon, digits, unescapeJson } from "./characters.ts"
 import { hiddenInBase64, undisguise } from "./disguise.ts"
 import { bareHosts, shares } from "./hosts.ts"
 import {
@@ -30,13 +30,10 @@ export interface Found {
   readonly omitted: number
 }
 
-const cut = (destination: string): string => {
-  if (destination.length <= maxDestinationLength) return destination
-  const splitsPair =
-    (unitAt(destination, maxDestinationLength - 1) & 0xfc00) === 0xd800 &&
-    (unitAt(destination, maxDestinationLength) & 0xfc00) === 0xdc00
-  return destination.slice(0, maxDestinationLength - (splitsPair ? 1 : 0))
-}
+const cut = (destination: string): string =>
+  destination.length <= maxDestinationLength
+    ? destination
+    : destination.slice(0, maxDestinationLength).replace(/[\ud800-\udbff]$/, "")
 
 /** Takes destinations in order of appearance, repeated or not, in bounded memory. Mutable, for one call. */
 export const makeCollector = () => {

@@ -12,6 +12,9 @@ export const blocksOf = (content: Json | undefined): ReadonlyArray<Json> =>
 
 const isSystem = (message: Json): boolean => roleOf(message) === "system"
 
+export const saysNothing = (value: Json | undefined): boolean =>
+  value === null || value === undefined || (typeof value === "object" && Object.keys(value).length === 0)
+
 /** The vendor's clients mark what the user did not say in this way. */
 const reminder = (message: Json | undefined): ReadonlyArray<Json> =>
   blocksOf(objectOf(message).content).map((block) => {
@@ -55,30 +58,25 @@ const foldRuns = (messages: ReadonlyArray<Json>): ReadonlyArray<Json> => {
 
 /**
  * System messages among a conversation's other messages (docs/decisions.md#system-messages-within-a-conversation). Where the model
- * takes them only at the beginning, their text goes into the turn beside them, marked as what it is. `keeps`: the model takes them after a user's turn; only those at the beginning become part of `system`.
- * `folded`: there was something to fold.
+ * takes them only at the beginning, their text goes into the turn beside them, marked as what it is. `keeps`: the model takes them
+ * after a user's turn; only those at the beginning become part of `system`. `adjusted` takes that something was folded, and what it
+ * held beside its text.
  */
-export const foldSystem = (
-  body: JsonObject,
-  keeps: boolean
-): { readonly body: JsonObject; readonly folded: boolean } => {
+export const foldSystem = (body: JsonObject, keeps: boolean, adjusted: Adjusted): JsonObject => {
   const messages = arrayOf(body.messages)
-  if (!messages.some(isSystem)) return { body, folded: false }
   const first = messages.findIndex((message) => !isSystem(message))
-  const leading = first < 0 ? messages : messages.slice(0, first)
-  const rest = first < 0 ? [] : messages.slice(first)
+  const [leading, rest] = first < 0 ? [messages, []] : [messages.slice(0, first), messages.slice(first)]
+  const folded = keeps ? leading : messages.filter(isSystem)
+  if (folded.length === 0) return body
+  adjusted.add("messages.role:system->user")
+  for (const [name, value] of folded.flatMap((message) => Object.entries(objectOf(message)))) {
+    if (name !== "role" && name !== "content" && !saysNothing(value)) adjusted.removed(`messages.${name}`)
+  }
   const turns = keeps ? rest : foldRuns(rest)
   const system = leading.flatMap((message) => blocksOf(objectOf(message).content))
-  return {
-    folded: !keeps || leading.length > 0,
-    body: {
-      ...body,
-      ...(system.length === 0 ? {} : { system: [...blocksOf(body.system), ...system] }),
-      // A conversation of instructions only is said by the user, because there must be a turn.
-      messages: turns.length === 0 ? [{ role: "user", content: system }] : turns,
-      ...(turns.length === 0 ? { system: body.system ?? [] } : {})
-    }
-  }
+  // A conversation of instructions only is said by the user, because there must be a turn.
+  if (turns.length === 0) return { ...body, messages: [{ role: "user", content: system }], system: body.system ?? [] }
+  return { ...body, messages: turns, ...(system.length === 0 ? {} : { system: [...blocksOf(body.system), ...system] }) }
 }
 
 /** One message of several. Of a field that more than one has, the first counts; `adjusted` names the others. */

@@ -25,7 +25,7 @@ import { messagesError } from "./errorResponse.ts"
 import { applyBetas } from "./messagesBetas.ts"
 import { formatted, withoutFence } from "./messagesFormat.ts"
 import { isCall, messagesProtocol } from "./messagesStream.ts"
-import { cacheLastBlock, foldSystem, mergeTurns, withoutLastThoughts } from "./messageTurns.ts"
+import { cacheLastBlock, foldSystem, mergeTurns, saysNothing, withoutLastThoughts } from "./messageTurns.ts"
 import type { Arrival, Counts, Prepared, Surface } from "./Surface.ts"
 
 interface PreparedMessages extends Prepared {
@@ -72,9 +72,6 @@ const threadUnsupported = new GatewayError({
   details: { error_code: "thread_unsupported_request", unsupported: ["thread"] }
 })
 
-const saysNothing = (value: Json | undefined): boolean =>
-  value === null || value === undefined || (typeof value === "object" && Object.keys(value).length === 0)
-
 /** Fields that can make a difference to a count, and those that make none: others are named where they go. */
 const counted = ["messages", "system", "tools", "tool_choice", "thinking", "output_config", "anthropic_version"]
 const uncounted = new Set(
@@ -87,18 +84,6 @@ const countedOf = (body: JsonObject, adjusted: Adjusted): JsonObject => {
     if (!counted.includes(name) && !uncounted.has(name) && !saysNothing(body[name])) adjusted.removed(name)
   }
   return Object.fromEntries(Object.entries(body).filter(([key]) => counted.includes(key)))
-}
-
-/** Names what messages that became part of another one held beside their text. */
-const reportLost = (before: JsonObject, after: JsonObject, adjusted: Adjusted): void => {
-  const kept = new Set(arrayOf(after.messages))
-  for (const given of arrayOf(before.messages)) {
-    const message = objectOf(given)
-    if (message.role !== "system" || kept.has(message)) continue
-    for (const name of Object.keys(message)) {
-      if (name !== "role" && name !== "content" && !saysNothing(message[name])) adjusted.removed(`messages.${name}`)
-    }
-  }
 }
 
 const prepare =
@@ -116,11 +101,7 @@ const prepare =
     if (version !== undefined && version !== (vendor_version ?? version)) adjusted.removed("vendor_version")
     const versioned: JsonObject = version === undefined ? rest : { ...rest, anthropic_version: version }
     const keepsSystem = deployment.systemTurns === true && refused?.has(systemTurns) !== true
-    const { body: turned, folded } = foldSystem(versioned, keepsSystem)
-    if (folded) {
-      adjusted.add("messages.role:system->user")
-      reportLost(versioned, turned, adjusted)
-    }
+    const turned = foldSystem(versioned, keepsSystem, adjusted)
     const merged = mergeTurns(withoutLastThoughts(turned, adjusted), adjusted)
     const cached = counting || deployment.automaticCaching === true ? merged : cacheLastBlock(merged, adjusted)
     const { body: shaped, emulated } = formatted(cached, route.strip, adjusted)

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { foldSystem } from "../../../src/surfaces/messageTurns.ts"
-import type { Json } from "../../../src/wire/json.ts"
+import { Adjusted } from "../../../src/vendors/adjustments.ts"
+import type { Json, JsonObject } from "../../../src/wire/json.ts"
 import { superlinear, type Work } from "../../support/growth.ts"
 
 const user = (content: Json) => ({ role: "user", content })
@@ -9,6 +10,12 @@ const system = (content: Json) => ({ role: "system", content })
 const text = (text: string) => ({ type: "text", text })
 const reminder = (words: string) => text(`<system-reminder>\n${words}\n</system-reminder>`)
 const result = { type: "tool_result", tool_use_id: "t", content: "x" }
+
+const fold = (given: JsonObject, keeps: boolean) => {
+  const adjusted = new Adjusted()
+  const body = foldSystem(given, keeps, adjusted)
+  return { body, folded: adjusted.has("messages.role:system->user") }
+}
 
 describe("system messages among the others", () => {
   it.each<[string, ReadonlyArray<Json>, ReadonlyArray<Json>]>([
@@ -41,20 +48,20 @@ describe("system messages among the others", () => {
     ]
   ])("%s", (_, messages, expected) => {
     const before = structuredClone(messages)
-    expect(foldSystem({ messages }, false)).toEqual({ body: { messages: expected }, folded: true })
+    expect(fold({ messages }, false)).toEqual({ body: { messages: expected }, folded: true })
     expect(messages).toEqual(before)
   })
 
   it("at the beginning become part of the system text, also where others are taken", () => {
     const messages = [system("s"), user("a"), system("t")]
     const begun = { system: [text("x"), text("s")], messages: [user("a"), system("t")] }
-    expect(foldSystem({ system: "x", messages }, true)).toEqual({ body: begun, folded: true })
-    const { body } = foldSystem({ messages }, false)
+    expect(fold({ system: "x", messages }, true)).toEqual({ body: begun, folded: true })
+    const { body } = fold({ messages }, false)
     expect(body).toEqual({ system: [text("s")], messages: [user([text("a"), reminder("t")])] })
   })
 
   it("are the user's where there is nothing else", () => {
-    const { body } = foldSystem({ messages: [system("s")] }, false)
+    const { body } = fold({ messages: [system("s")] }, false)
     expect(body.messages).toEqual([user([text("s")])])
   })
 
@@ -63,15 +70,15 @@ describe("system messages among the others", () => {
     ["before the assistant", [user("a"), system([]), assistant("b")]],
     ["between two of the assistant's", [user("a"), assistant("b"), system(""), assistant("c")]]
   ])("that say nothing make no turn without content: %s", (_, messages) => {
-    const { body } = foldSystem({ messages }, false)
+    const { body } = fold({ messages }, false)
     expect(body.messages).toEqual(messages.filter((message) => !JSON.stringify(message).includes("system")))
   })
 
   it("none change nothing", () => {
     const body = { messages: [user("a")] }
-    expect(foldSystem(body, false)).toEqual({ body, folded: false })
+    expect(fold(body, false)).toEqual({ body, folded: false })
     const kept = { messages: [user("a"), system("s")] }
-    expect(foldSystem(kept, true)).toEqual({ body: kept, folded: false })
+    expect(fold(kept, true)).toEqual({ body: kept, folded: false })
   })
 
   it.each([
@@ -84,7 +91,7 @@ describe("system messages among the others", () => {
       (size: number): Work =>
       (step) => {
         const messages = among(Array.from({ length: size }, () => system("y")))
-        step("fold", () => foldSystem({ messages }, false))
+        step("fold", () => fold({ messages }, false))
       }
     expect(await superlinear(folding, 2000)).toEqual([])
   })
