@@ -54,10 +54,10 @@ export const refuseCloudFields = (body: JsonObject, readElsewhere: ReadonlyArray
 const callers = /^(?:custom$|(?:bash|text_editor|computer|memory|str_replace|tool_search_tool)_)/
 
 const passes = (type: Json | undefined): boolean =>
-  type === undefined || type === null || (typeof type === "string" && callers.test(type))
+  (type ?? undefined) === undefined || (typeof type === "string" && callers.test(type))
 
 const isNothing = (value: Json | undefined): boolean =>
-  value === undefined || value === null || (Array.isArray(value) && value.length === 0)
+  (value ?? undefined) === undefined || (Array.isArray(value) && value.length === 0)
 
 export const quoted = (value: Json | undefined) => JSON.stringify(value ?? null).slice(0, 80)
 
@@ -90,16 +90,12 @@ const notBase64 = /[^A-Za-z0-9+/=]/
 /** Line breaks are what some encoders write; the vendor judges them. */
 const notBase64Lines = /[^A-Za-z0-9+/=\r\n]/
 
-const isDataUri = (value: Json, types: ReadonlyArray<string>): boolean => {
-  if (typeof value !== "string") return false
-  const { data, mime } = readDataUri(value)
+const dataUri = (what: string, types: ReadonlyArray<string>) => (value: Json) => {
+  const { data, mime } = readDataUri(textOf(value) ?? "")
   return types.includes(mime) && !notBase64.test(data)
-}
-
-const dataUri = (what: string, types: ReadonlyArray<string>) => (value: Json) =>
-  isDataUri(value, types)
     ? undefined
     : `must be ${what} inline, as a data URI (data:<type>;base64,<bytes>, with type ${types.join(", ")}); URLs are not fetched`
+}
 
 /** What a source may be, by its `type`. The blocks of a `content` source are walked like others. */
 const sources: Readonly<Record<string, (source: JsonObject) => boolean>> = {

@@ -87,7 +87,7 @@ const isIdle = (name: string, value: unknown): boolean =>
   (idle.get(name)?.includes(value as Json) ?? false) ||
   (name === "modalities" && JSON.stringify(value) === '["text"]')
 
-/** Parameters that the dialects translate that build their body anew, or that are the gateway's own business. */
+/** Parameters that every dialect translates but the one of chat completions, which passes them on; or that are the gateway's own business. */
 export const translated: ReadonlyArray<string> = [
   ...["model", "messages", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens", "reasoning_effort"],
   ...["temperature", "top_p", "stop", "tools", "tool_choice", "parallel_tool_calls", "response_format"]
@@ -220,7 +220,7 @@ interface Shape {
   readonly whole?: ReadonlyArray<string>
 }
 
-/** Finds what stands inside of a value and is not read. */
+/** Names what stands inside of a value and is not read. */
 const reportInside = (value: unknown, place: Inside, before: string, lost: Shape["lost"], adjusted: Adjusted): void => {
   if (Array.isArray(value)) for (const item of value) reportInside(item, place, before, lost, adjusted)
   else if (isObject(value))

@@ -42,11 +42,8 @@ export const stopsOf = ({ stop }: ChatRequest): ReadonlyArray<string> =>
   [stop ?? []].flat().filter((sequence) => sequence !== "")
 
 /** What an assistant's message says in words: its content, and a refusal, which other vendors have no field for. */
-export const assistantTexts = ({ content, refusal }: MessageOf<"assistant">): ReadonlyArray<string> => {
-  const texts = typeof content !== "string" || isBlank(content) ? [] : [content]
-  if (typeof refusal === "string" && !isBlank(refusal)) texts.push(refusal)
-  return texts
-}
+export const assistantTexts = ({ content, refusal }: MessageOf<"assistant">): ReadonlyArray<string> =>
+  [content ?? "", textOf(refusal) ?? ""].filter((text) => !isBlank(text))
 
 /** Whether a text is nothing but whitespace. */
 export const isBlank = (text: string): boolean => !/\S/.test(text)
