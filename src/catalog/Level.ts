@@ -49,12 +49,12 @@ const below = <L extends string>(ladder: ReadonlyArray<L>, top: L | undefined): 
 /** Every level an authorization covers, in the order of `levels`. */
 export const authorizedLevels = (authorization: Authorization): ReadonlyArray<Level> => {
   const plain = [...below(fedrampLadder, authorization.fedramp), ...below(impactLadder, authorization.impact)]
-  const covered = new Set<Level>()
-  if (authorization.itar !== "only") for (const level of plain) covered.add(level)
-  if (authorization.itar !== undefined) covered.add("itar")
-  if (authorization.itar === "ladder" || authorization.itar === "only") {
-    for (const level of plain) covered.add(`${level}+itar`)
-  }
+  const { itar } = authorization
+  const covered = new Set<Level>([
+    ...(itar === "only" ? [] : plain),
+    ...(itar === undefined ? [] : ["itar" as const]),
+    ...(itar === "ladder" || itar === "only" ? plain.map((level): Level => `${level}+itar`) : [])
+  ])
   return levels.filter((level) => covered.has(level))
 }
 

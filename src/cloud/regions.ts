@@ -196,7 +196,6 @@ export const makeBreaker = Effect.gen(function* () {
     yield* Scope.provide(gaugeOf(Metric.withAttributes(open, { circuit: key }), read), scope)
     return circuit
   })
-  const noted = (key: string, changed: State | undefined) => (changed === undefined ? Effect.void : note(key, changed))
 
   return <R>(key: string, call: Effect.Effect<Response, GatewayError, R>): Effect.Effect<Response, GatewayError, R> =>
     Effect.flatMap(circuitOf(key), (circuit) => {
@@ -208,8 +207,9 @@ export const makeBreaker = Effect.gen(function* () {
         begun = of
         return changed === undefined ? call : Effect.andThen(note(key, changed), call)
       })
-      return Effect.onExit(asked, (exit) =>
-        begun === undefined ? Effect.void : noted(key, circuit.end(begun, classify(exit)))
-      )
+      return Effect.onExit(asked, (exit) => {
+        const changed = begun === undefined ? undefined : circuit.end(begun, classify(exit))
+        return changed === undefined ? Effect.void : note(key, changed)
+      })
     })
 })

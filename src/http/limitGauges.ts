@@ -15,34 +15,22 @@ const usedRatio = Metric.gauge("gateway_limit_used_ratio", {
 })
 const expireDays = Metric.gauge("gateway_keys_expire_days", { description: "Days until the next key expires" })
 
-/** Series that come and go: those of the last values are there, with the largest or the smallest value of each. */
+/** Series that come and go: answers what shows those of the last values, with the largest or the smallest value of each. */
 const makeSeries = (gauge: typeof usedRatio, choose: (...values: ReadonlyArray<number>) => number) => {
-  const known = new Map<string, { value: number; readonly remove: () => void }>()
-  const clear = (keep: ReadonlySet<string>): void => {
-    for (const [name, { remove }] of known) if (!keep.has(name) && known.delete(name)) remove()
-  }
-  const show = (values: ReadonlyArray<readonly [Labels, number]>): void => {
+  let shown: ReadonlyArray<{ readonly remove: () => void }> = []
+  return (values: ReadonlyArray<readonly [Labels, number]>): void => {
     const latest = new Map<string, readonly [Labels, number]>()
     for (const [labels, value] of values) {
       const name = JSON.stringify(labels)
       latest.set(name, [labels, choose(value, latest.get(name)?.[1] ?? value)])
     }
-    clear(new Set(latest.keys()))
-    for (const [name, [labels, value]] of latest) {
-      const series = known.get(name)
-      if (series !== undefined) series.value = value
-      else {
-        const made = { value, remove: () => registration.remove() }
-        const registration = Metric.registerUnsafe(Metric.withAttributes(gauge, labels), Context.empty(), {
-          get: () => ({ value: made.value }),
-          update: () => {},
-          modify: () => {}
-        })
-        known.set(name, made)
-      }
-    }
+    for (const { remove } of shown) remove()
+    shown = Array.from(latest.values(), ([labels, value]) => {
+      const state = { get: () => ({ value }), update: () => {}, modify: () => {} }
+      const registration = Metric.registerUnsafe(Metric.withAttributes(gauge, labels), Context.empty(), state)
+      return { remove: () => registration.remove() }
+    })
   }
-  return { show, clear }
 }
 
 const budgets = ["dailyTokens", "monthlyTokens", "dailyCost", "monthlyCost"] as const
@@ -64,11 +52,11 @@ export const limitGauges = (by: MetricsBy) =>
     Effect.gen(function* () {
       const { inForce } = yield* Keys
       const { usageTotals } = yield* Quota
-      const used = makeSeries(usedRatio, Math.max)
-      const expiring = makeSeries(expireDays, Math.min)
+      const showUsed = makeSeries(usedRatio, Math.max)
+      const showExpiring = makeSeries(expireDays, Math.min)
       yield* Effect.addFinalizer(() =>
         Effect.sync(() => {
-          for (const { clear } of [used, expiring]) clear(new Set())
+          for (const show of [showUsed, showExpiring]) show([])
         })
       )
       const teamLabel = (team: string | undefined): Labels => (by === "none" || team === undefined ? {} : { team })
@@ -79,7 +67,7 @@ export const limitGauges = (by: MetricsBy) =>
         const book = inForce()
         const now = DateTime.toEpochMillis(yield* DateTime.now)
         const working = book.keys.filter(({ disabled, revoked }) => disabled === undefined && revoked === undefined)
-        expiring.show(
+        showExpiring(
           working.flatMap((key) => {
             const left = key.expires === undefined ? 0 : DateTime.toEpochMillis(key.expires) - now
             return left > 0 ? [[keyLabels(key), left / day] as const] : []
@@ -88,7 +76,7 @@ export const limitGauges = (by: MetricsBy) =>
         const keys = working.filter(isLimited)
         const teams = book.teams.filter(isLimited)
         const totals = yield* usageTotals({ keys, teams })
-        used.show([
+        showUsed([
           ...teams.flatMap((team, n) => ratios(team, totals.teams[n], { holder: "team", ...teamLabel(team.name) })),
           ...keys.flatMap((key, n) => ratios(key, totals.keys[n], { holder: "key", ...keyLabels(key) }))
         ])

@@ -200,7 +200,7 @@ export const requestMiddleware = HttpRouter.middleware(
         }
         const failed = (error: GatewayError) => {
           record.refuse(error)
-          return errorReply(path, error)
+          return finished(record, errorReply(path, error))
         }
         const refused = turnAway(request, path)
         const answer =
@@ -213,15 +213,15 @@ export const requestMiddleware = HttpRouter.middleware(
                     if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
                     const error = Option.getOrUndefined(Cause.findErrorOption(cause))
                     return HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
-                      ? Effect.succeed(finished(record, failed(noRoute(request.method, path))))
+                      ? Effect.succeed(failed(noRoute(request.method, path)))
                       : Effect.as(
                           Effect.provideContext(Effect.logError("request failed", cause), context),
-                          finished(record, failed(internal))
+                          failed(internal)
                         )
                   }
                 }
               )
-            : Effect.succeed(finished(record, failed(refused)))
+            : Effect.succeed(failed(refused))
         return Effect.andThen(Scope.addFinalizerExit(scope, over), answer)
       })
   }),
