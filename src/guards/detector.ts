@@ -4,7 +4,7 @@
  */
 import { Dispatcher } from "@effect/platform-node/NodeHttpClient"
 import { Clock, Duration, Effect, Exit, Option, RcMap } from "effect"
-import { noRoom } from "../catalog/GatewayError.ts"
+import { type GatewayError, noRoom } from "../catalog/GatewayError.ts"
 import { CurrentCall, makeClient, postJson } from "../cloud/client.ts"
 import { type ClientCertificate, connect } from "../cloud/connections.ts"
 import { recordGuard } from "../telemetry/metrics.ts"
@@ -106,40 +106,37 @@ export const makeDetectors = Effect.gen(function* () {
       return yield* verdictOf(readObject(reply), asking)
     }, Effect.scoped)
 
-    const judge: Guard["judge"] = (asking) =>
-      Effect.suspend(() => {
-        if (!held.has(asking.about.level)) return Effect.fail(failed("boundary"))
-        const now = startTimer(clock)
-        const startedAt = now()
-        const span = openSpan?.(`guard ${name}`, "client", asking.about.span, startedAt)
-        let status: number | undefined
-        const answered = (answer: number) => {
-          status = answer
-        }
-        return Effect.timeoutOrElse(ask(asking, answered), {
-          duration: deadline,
-          orElse: () => Effect.fail(failed("timeout"))
-        }).pipe(
-          Effect.onExit((exit) =>
-            Effect.sync(() => {
-              const outcome = outcomeOf(exit)
-              const endedAt = now()
-              recordGuard(name, asking.input, outcome, Number(endedAt - startedAt) / 1e9)
-              const attributes = {
-                "gateway.guard.name": name,
-                "gateway.guard.input": asking.input,
-                "gateway.guard.outcome": outcome,
-                "gateway.level": asking.about.level,
-                "server.address": to.hostname,
-                "server.port": port,
-                "http.response.status_code": status,
-                "error.type": Exit.isFailure(exit) ? outcome : undefined
-              }
-              if (span !== undefined) endSpan(span, endedAt, attributes)
-            })
-          )
-        )
-      })
+    const judge: Guard["judge"] = Effect.fnUntraced(function* (asking) {
+      if (!held.has(asking.about.level)) return yield* failed("boundary")
+      const now = startTimer(clock)
+      const startedAt = now()
+      const span = openSpan?.(`guard ${name}`, "client", asking.about.span, startedAt)
+      let status: number | undefined
+      const answered = (answer: number) => {
+        status = answer
+      }
+      const ended = (exit: Exit.Exit<Verdict | undefined, GuardFailure | GatewayError>) =>
+        Effect.sync(() => {
+          const outcome = outcomeOf(exit)
+          const endedAt = now()
+          recordGuard(name, asking.input, outcome, Number(endedAt - startedAt) / 1e9)
+          const attributes = {
+            "gateway.guard.name": name,
+            "gateway.guard.input": asking.input,
+            "gateway.guard.outcome": outcome,
+            "gateway.level": asking.about.level,
+            "server.address": to.hostname,
+            "server.port": port,
+            "http.response.status_code": status,
+            "error.type": Exit.isFailure(exit) ? outcome : undefined
+          }
+          if (span !== undefined) endSpan(span, endedAt, attributes)
+        })
+      return yield* ask(asking, answered).pipe(
+        Effect.timeoutOrElse({ duration: deadline, orElse: () => Effect.fail(failed("timeout")) }),
+        Effect.onExit(ended)
+      )
+    })
 
     return { name, action, when, hold, onFailure, judge }
   }

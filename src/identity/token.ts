@@ -57,28 +57,23 @@ export const keysAt = (url: string): Effect.Effect<IssuerKeys, never, Scope.Scop
     let known: JWTVerifyGetKey | undefined
     let askedAt = Number.NEGATIVE_INFINITY
     const one = yield* Semaphore.make(1)
-    const fetched = Effect.suspend(() => {
+    const fetched = Effect.gen(function* () {
       askedAt = performance.now()
-      return fetchKeys(url)
+      known = yield* fetchKeys(url)
     }).pipe(
-      Effect.flatMap((keys) =>
-        Effect.sync(() => {
-          known = keys
-        })
-      ),
       Effect.catch(() =>
         Effect.logWarning(
           `the keys at ${url} cannot be fetched${known === undefined ? "" : "; those that are known stay in force"}`
         )
       )
     )
-    const loop = Effect.forever(
-      Effect.andThen(
-        one.withPermits(1)(fetched),
-        Effect.suspend(() => Effect.sleep(known === undefined ? soon : regularly))
+    yield* one
+      .withPermits(1)(fetched)
+      .pipe(
+        Effect.andThen(() => Effect.sleep(known === undefined ? soon : regularly)),
+        Effect.forever,
+        Effect.forkScoped({ startImmediately: true })
       )
-    )
-    yield* Effect.forkScoped(loop, { startImmediately: true })
     const refresh = one.withPermits(1)(
       Effect.suspend(() => (performance.now() - askedAt < onDemand ? Effect.void : fetched))
     )

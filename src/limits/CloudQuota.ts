@@ -221,27 +221,23 @@ const make = ({ now = () => performance.now(), share, wait }: CloudQuotaOptions)
      * Takes a load from what the deployment may use, waiting if it must. When the scope closes, `used` says how many tokens it came
      * to; undefined leaves it as it was. Fails with `rate-limit`.
      */
-    take: (
+    take: Effect.fnUntraced(function* (
       deployment: Pick<Deployment, "cloud" | "model">,
       quota: CloudLimits,
       { id, team }: Pick<CallerIdentity, "id" | "team">,
       load: Load,
       used: () => number | undefined
-    ) => {
+    ) {
       const wanted = { ...load, team: team === undefined ? keyUser(id) : teamUser(team.name) }
-      return Effect.suspend(() => {
-        const line = lineOf(deployment, quota)
-        return Effect.andThen(
-          line.enter(wanted),
-          Effect.addFinalizer(() =>
-            Effect.sync(() => {
-              const came = used()
-              if (came !== undefined) line.correct(wanted, came)
-            })
-          )
-        )
-      })
-    }
+      const line = lineOf(deployment, quota)
+      yield* line.enter(wanted)
+      yield* Effect.addFinalizer(() =>
+        Effect.sync(() => {
+          const came = used()
+          if (came !== undefined) line.correct(wanted, came)
+        })
+      )
+    })
   }
 }
 

@@ -179,14 +179,13 @@ export const makeUsageLog = Effect.fnUntraced(function* (
   let anchored = 0
   let spilled = 0
 
-  const complain = (message: string) =>
-    Effect.suspend(() => {
-      if (trouble) return Effect.void
-      trouble = true
-      return Effect.logError(
-        `The ${log} log ${message}. Records that do not fit the queue go to standard error; they are part of the chain.`
-      )
-    })
+  const complain = Effect.fnUntraced(function* (message: string) {
+    if (trouble) return
+    trouble = true
+    yield* Effect.logError(
+      `The ${log} log ${message}. Records that do not fit the queue go to standard error; they are part of the chain.`
+    )
+  })
 
   /** The log line that a changed or removed record contradicts. */
   const anchorHead = Effect.suspend(() => {
@@ -197,20 +196,12 @@ export const makeUsageLog = Effect.fnUntraced(function* (
   })
 
   /** Of chained lines. */
-  const spill = (lines: ReadonlyArray<string>) =>
-    Effect.suspend(() => {
-      if (lines.length === 0) return Effect.void
-      spilled += lines.length
-      return Effect.andThen(Console.error(lines.join("").trimEnd()), count("stderr", lines.length))
-    })
-
-  const tellSpilled = Effect.suspend(() =>
-    spilled === 0
-      ? Effect.void
-      : Effect.logError(
-          `${spilled} usage records went to standard error, with their places in the chain: keep it for usage verify`
-        ).pipe(Effect.annotateLogs({ usage_instance: chain.instance }))
-  )
+  const spill = Effect.fnUntraced(function* (lines: ReadonlyArray<string>) {
+    if (lines.length === 0) return
+    spilled += lines.length
+    yield* Console.error(lines.join("").trimEnd())
+    yield* count("stderr", lines.length)
+  })
 
   const write = Effect.fnUntraced(function* (lines: ReadonlyArray<string>) {
     let torn = ""
@@ -253,7 +244,11 @@ export const makeUsageLog = Effect.fnUntraced(function* (
       yield* Effect.timeoutOption(Fiber.await(writer), flush)
       yield* Fiber.interrupt(writer)
       yield* spill((yield* Effect.orElseSucceed(Queue.clear(queue), () => [])).map(line))
-      yield* tellSpilled
+      if (spilled > 0) {
+        yield* Effect.logError(
+          `${spilled} usage records went to standard error, with their places in the chain: keep it for usage verify`
+        ).pipe(Effect.annotateLogs({ usage_instance: chain.instance }))
+      }
       yield* anchorHead
     })
   )

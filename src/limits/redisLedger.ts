@@ -63,11 +63,10 @@ export const makeRedisLedger = Effect.fnUntraced(function* ({
     if (account.drain !== undefined || amount <= (seen.get(account.name)?.amount ?? 0)) return
     seen.set(account.name, { account, amount, until: now + Duration.toMillis(account.keep) })
   }
-  yield* Effect.flatMap(steadyMillis, (now) =>
-    Effect.sync(() => {
-      for (const [name, { until }] of seen) if (until < now) seen.delete(name)
-    })
-  ).pipe(Effect.schedule(Schedule.spaced("1 hour")), Effect.forkScoped)
+  yield* Effect.gen(function* () {
+    const now = yield* steadyMillis
+    for (const [name, { until }] of seen) if (until < now) seen.delete(name)
+  }).pipe(Effect.schedule(Schedule.spaced("1 hour")), Effect.forkScoped)
 
   // A new name each time: a process that gave Redis the last one must know its own Redis that came back empty.
   const find = Effect.andThen(
