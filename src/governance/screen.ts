@@ -173,14 +173,8 @@ const maxSchemaNodes = 100_000
 /** Characters of all patterns for names, at most. */
 const maxPatterns = 262_144
 
-const pointer = (node: Node, key: string): string => {
-  const keys = [key]
-  for (let at: Node | undefined = node; at?.parent !== undefined; at = at.parent) keys.push(at.key)
-  return keys
-    .reverse()
-    .map((part) => `/${part.replaceAll("~", "~0").replaceAll("/", "~1")}`)
-    .join("")
-}
+const pointer = (node: Node | undefined, key: string): string =>
+  node === undefined ? "" : `${pointer(node.parent, node.key)}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`
 
 /** Caller-made text inside a message: no more than a line's worth, and cut between characters. */
 const quote = (text: string): string =>
