@@ -86,7 +86,7 @@ const screened = <Request extends NamesModel>(
           : Effect.fail(new GatewayError({ reason: "invalid", message: refusal.message, code: "screen" }))
       )
 
-/** Holds what a request may use until its scope closes: one of the streams, of the quota of its key, and of the operator's with the cloud. */
+/** Holds what a request may use until its scope closes: a stream, and parts of the quotas of its key and of the operator's with the cloud. */
 const makeHold = (limit: RateLimit["Service"], quota: Quota["Service"], cloud: CloudQuota["Service"]) =>
   Effect.fnUntraced(function* (caller: CallerIdentity, record: RequestRecord, { prepared, route }: Ready<Prepared>) {
     const { bodies, maxOutput, stream } = prepared

@@ -7,7 +7,7 @@ import { Context, Effect, Layer } from "effect"
 import type { Outcome } from "../../catalog/RequestFacts.ts"
 import { RecordActivity, type RecordRequest } from "../../telemetry/metrics.ts"
 import { getOrInsert } from "../../wire/getOrInsert.ts"
-import { makeHistogram } from "../../wire/histogram.ts"
+import { makeHistogram } from "../histogram.ts"
 
 /** Minutes that are kept, the running one included. */
 export const minutesKept = 60

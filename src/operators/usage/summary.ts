@@ -2,7 +2,7 @@
 import { Array as Arr, Order } from "effect"
 import type { Charge } from "../../limits/Ledger.ts"
 import { accountOf, keyUser, lastUseAccount, periodAt, teamUser } from "../../limits/limits.ts"
-import { makeHistogram } from "../../wire/histogram.ts"
+import { makeHistogram } from "../histogram.ts"
 import type { Place } from "./readFiles.ts"
 import { makeRecordReader, type UsedRecord } from "./usedRecord.ts"
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { makeHistogram } from "../../src/wire/histogram.ts"
+import { makeHistogram } from "../../src/operators/histogram.ts"
 
 describe.each([1.01 ** 2, 2 ** 0.25])("a histogram by a factor of %d", (factor) => {
   const { add, addPairs, empty, pairs, percentile } = makeHistogram({ smallest: 0.05, largest: 1e7, factor })
