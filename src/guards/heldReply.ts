@@ -10,7 +10,7 @@ import { getOrInsert } from "../wire/getOrInsert.ts"
 import type { FrameReader, Part } from "./frames.ts"
 import { type About, askGuards, type Guard } from "./Guard.ts"
 import { contextCharacters } from "./markings.ts"
-import type { Place } from "./places.ts"
+import type { Place, PlacedText } from "./places.ts"
 
 export interface GuardStreamOptions {
   readonly about: About
@@ -46,6 +46,8 @@ export const lastSentenceEnd = (before: string, piece: string): number | undefin
 /** The texts of a reply so far, as they came and as they went out, for frames that say them again. `repeats`: whether any does. */
 const makeTexts = (repeats: boolean) => {
   const came = new Map<string, Array<string>>()
+  /** Characters that came. */
+  const lengths = new Map<string, number>()
   const went = new Map<string, Array<string>>()
   /** Keys and whole texts by what the cloud said. */
   const keys = new Map<string, string>()
@@ -55,9 +57,15 @@ const makeTexts = (repeats: boolean) => {
   }
   const joined = (map: Map<string, Array<string>>, key: string): string => (map.get(key) ?? []).join("")
   return {
-    came: (key: string, text: string) => add(came, key, text),
+    came: (key: string, text: string): void => {
+      add(came, key, text)
+      lengths.set(key, (lengths.get(key) ?? 0) + text.length)
+    },
     went: (key: string, text: string) => add(went, key, text),
-    complete: (key: string) => void keys.set(joined(came, key), key),
+    /** `said`: it again, whole. Pieces are joined only where they may be that: a stream may say of a key many times that it is complete. */
+    complete: (key: string, said: ReadonlyArray<PlacedText>): void => {
+      if (said.some(({ text }) => text.length === lengths.get(key))) keys.set(joined(came, key), key)
+    },
     saidWhole: (text: string, other: string): void => {
       if (repeats) wholes.set(text, other)
     },
@@ -176,7 +184,7 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
         if (known !== undefined) known.text += text
         else keyed.set(key, add({ place, text, after: "", before: judgedTails.get(key) ?? "" }))
       }
-      if (repeats !== undefined) texts.complete(repeats)
+      if (repeats !== undefined) texts.complete(repeats, whole?.texts ?? [])
       const own = whole?.texts.map(({ place, text }) =>
         texts.isKnown(text) ? undefined : add({ place, text, after: text, before: "" })
       )

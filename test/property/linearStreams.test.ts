@@ -1,6 +1,8 @@
 /** Nothing that a stream says many times may cost more than linear, or hold up other requests (docs/api.md#when-a-cloud-fails). */
 import { describe, expect, it } from "@effect/vitest"
 import { makeAccumulator } from "../../src/governance/accumulate.ts"
+import { frameReader } from "../../src/guards/frames.ts"
+import { heldReply } from "../../src/guards/heldReply.ts"
 import type { Protocol } from "../../src/stream/Frame.ts"
 import { chatProtocol } from "../../src/surfaces/chat.ts"
 import { messagesProtocol } from "../../src/surfaces/messagesStream.ts"
@@ -137,5 +139,56 @@ describe.each(Object.entries(streams))("a stream of %s", (_, [protocolOf, kinds]
         step("flag", () => calls.flags())
       }
     expect(await superlinear(hearing, 1000)).toEqual([])
+  })
+})
+
+const text = { output_index: 0, content_index: 0 }
+const done = { type: "response.output_text.done", ...text, text: "" }
+const delta = { type: "response.output_text.delta", ...text, delta: "word " }
+const guarded = {
+  "a text that is done many times": (size: number) =>
+    Array.from({ length: 2 * size }, (_, at) => (at < size ? delta : done)),
+  "a text that is done with each piece": (size: number) =>
+    Array.from({ length: 2 * size }, (_, at) => (at % 2 === 0 ? delta : done)),
+  sentences: (size: number) => Array.from({ length: size }, () => ({ ...delta, delta: "Word. " })),
+  items: (size: number) =>
+    Array.from({ length: size }, (_, at) => ({
+      type: "response.output_item.done",
+      output_index: at,
+      item: { type: "message", content: [{ type: "output_text", text: `a${at}` }] }
+    }))
+}
+
+describe.each(["sentence", "whole"])("a stream that guards hold back (%s)", (hold) => {
+  it.each(Object.entries(guarded))("takes time in proportion to %s", { timeout: 60_000 }, async (_, events) => {
+    const holding =
+      (size: number): Work =>
+      async (_, turns) => {
+        const frames = events(size).map((event) => ({ event: event.type, data: JSON.stringify(event) }))
+        const about = {
+          id: "",
+          surface: "responses",
+          level: "il5",
+          caller: undefined,
+          images: 0,
+          files: 0,
+          span: undefined
+        } as const
+        const step = heldReply(
+          {
+            ...{
+              about: { ...about, take: () => true },
+              guards: [],
+              reader: frameReader("responses"),
+              actions: () => []
+            },
+            ...{ acted: () => {}, usage: () => undefined, onWithheld: () => {}, hold: () => undefined }
+          },
+          hold === "whole"
+        )
+        for (let at = 0; at < frames.length; at += 100) await turns("hold", step(frames.slice(at, at + 100)))
+        await turns("release", step([], true))
+      }
+    expect(await superlinear(holding, 2000)).toEqual([])
   })
 })
