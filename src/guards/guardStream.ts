@@ -52,13 +52,8 @@ export const guardStream =
     Stream.transformPull(self, (upstream, scope) =>
       Effect.sync(() => {
         const holders = options.guards.filter(({ action }) => action !== "flag")
-        const step =
-          holders.length === 0
-            ? passedReply(options)
-            : heldReply(
-                options,
-                holders.some(({ hold }) => hold === "whole")
-              )
+        const isWhole = holders.some(({ hold }) => hold === "whole")
+        const step = holders.length === 0 ? passedReply(options) : heldReply(options, isWhole)
         const run = (frames: ReadonlyArray<Frame>, isEnd = false) =>
           Effect.provideService(step(frames, isEnd), Scope.Scope, scope)
         let end: Pull.Pull<never, Failure> | undefined

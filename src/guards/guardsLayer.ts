@@ -86,11 +86,10 @@ export const guardsLayer = ({ file, markings, poll = "2 seconds" }: GuardsOption
         read: readGuards(path),
         initial,
         every: poll,
-        take: (read) =>
-          Effect.suspend(() => {
-            inForce = build(read)
-            return Effect.logInfo(`guards read from ${path}`)
-          }),
+        take: Effect.fnUntraced(function* (read) {
+          inForce = build(read)
+          yield* Effect.logInfo(`guards read from ${path}`)
+        }),
         complaint: (message) => `${message}. The guards in force stay.`
       })
       return Guards.of({ of: (facts) => inForce.filter(({ holds }) => holds(facts)).map(({ guard }) => guard) })

@@ -36,20 +36,23 @@ export const makeGrace = ({ file, grace, end, restore }: GraceOptions) => {
   let ended = false
   const show = (value: number) => up.updateUnsafe(value, Context.empty())
   show(1)
-  return (ok: boolean): Effect.Effect<void> =>
-    Effect.flatMap(steadyMillis, (now) => {
-      show(ok ? 1 : 0)
-      brokenSince = ok ? undefined : (brokenSince ?? now)
-      const over = brokenSince !== undefined && now - brokenSince >= Duration.toMillis(grace)
-      if (over === ended) return Effect.void
-      ended = over
-      return over
-        ? Effect.andThen(
-            end,
-            Effect.logError(`The API keys have ended: for ${Duration.format(grace)} ${file} could not be read or used.`)
-          )
-        : Effect.andThen(Effect.logInfo(`${file} can be read again, and its API keys work again.`), restore)
-    })
+  return Effect.fnUntraced(function* (ok: boolean) {
+    const now = yield* steadyMillis
+    show(ok ? 1 : 0)
+    brokenSince = ok ? undefined : (brokenSince ?? now)
+    const over = brokenSince !== undefined && now - brokenSince >= Duration.toMillis(grace)
+    if (over === ended) return
+    ended = over
+    if (over) {
+      yield* end
+      yield* Effect.logError(
+        `The API keys have ended: for ${Duration.format(grace)} ${file} could not be read or used.`
+      )
+    } else {
+      yield* Effect.logInfo(`${file} can be read again, and its API keys work again.`)
+      yield* restore
+    }
+  })
 }
 
 /** The message is the same for all of them. */

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { Effect, Layer, Option, Redacted } from "effect"
 import type { GatewaySettings } from "../Settings.ts"
 import { makeFolder } from "./files.ts"
-import { Ledger, LedgerError } from "./Ledger.ts"
+import { type Charge, Ledger, LedgerError } from "./Ledger.ts"
 import type { RedisLedgerOptions } from "./redisLedger.ts"
 import { RefusedKeys, type StatusBoard } from "./replicas.ts"
 import { layerFile, quotaFile, readSpent } from "./sqliteStore.ts"
@@ -54,47 +54,34 @@ const here = "set GATEWAY_REDIS_URL in this shell, too"
 const isElsewhere = (stateDir: string): boolean => existsSync(markerOf(stateDir))
 
 /** Fails where a command cannot know where the gateway counts. */
-const certain = ({ redisUrl, stateDir }: StoreSettings) =>
-  Effect.suspend(() => {
-    const unsure = (message: string) => Effect.fail(new LedgerError({ message }))
-    if (Option.isSome(redisUrl)) return Effect.void
-    if (isElsewhere(stateDir)) return unsure(`the gateway that uses ${stateDir} counts in Redis; ${here}.`)
-    if (existsSync(quotaFile(stateDir))) return Effect.void
-    return unsure(
-      `there is no ${quotaFile(stateDir)}. If the gateway counts in Redis, ${here}; if it has another GATEWAY_STATE_DIR, set that.`
-    )
-  })
+const certain = Effect.fnUntraced(function* ({ redisUrl, stateDir }: StoreSettings) {
+  if (Option.isSome(redisUrl)) return
+  const unsure = (message: string) => new LedgerError({ message })
+  if (isElsewhere(stateDir)) return yield* unsure(`the gateway that uses ${stateDir} counts in Redis; ${here}.`)
+  if (existsSync(quotaFile(stateDir))) return
+  return yield* unsure(
+    `there is no ${quotaFile(stateDir)}. If the gateway counts in Redis, ${here}; if it has another GATEWAY_STATE_DIR, set that.`
+  )
+})
 
 /** What was spent, for a command beside the gateway: it makes no file, and fails where there may be counts that it does not see. */
-export const spentIn =
-  (settings: StoreSettings): Ledger["Service"]["spent"] =>
-  (names) =>
-    Effect.andThen(
-      certain(settings),
-      Option.match(settings.redisUrl, {
-        onSome: (url) =>
-          Effect.provide(
-            Effect.flatMap(Ledger, ({ spent }) => spent(names)),
-            redisLayer(url)
-          ),
-        onNone: () => readSpent(settings.stateDir, names)
-      })
-    )
+export const spentIn = (settings: StoreSettings): Ledger["Service"]["spent"] =>
+  Effect.fnUntraced(function* (names) {
+    yield* certain(settings)
+    const { redisUrl, stateDir } = settings
+    if (Option.isNone(redisUrl)) return yield* readSpent(stateDir, names)
+    const reading = Effect.flatMap(Ledger, ({ spent }) => spent(names))
+    return yield* Effect.provide(reading, redisLayer(redisUrl.value))
+  })
 
 /** Raises counts where the gateway has them. */
-export const raiseIn =
-  (settings: StoreSettings): Ledger["Service"]["raise"] =>
-  (amounts) =>
-    Effect.andThen(
-      certain(settings),
-      Effect.provide(
-        Effect.flatMap(Ledger, ({ raise }) => raise(amounts)),
-        Option.match(settings.redisUrl, {
-          onSome: (url) => redisLayer(url),
-          onNone: () => layerFile(settings.stateDir)
-        })
-      )
-    )
+export const raiseIn = Effect.fnUntraced(function* (settings: StoreSettings, amounts: ReadonlyArray<Charge>) {
+  yield* certain(settings)
+  const { redisUrl, stateDir } = settings
+  const store = Option.isSome(redisUrl) ? redisLayer(redisUrl.value) : layerFile(stateDir)
+  const raising = Effect.flatMap(Ledger, ({ raise }) => raise(amounts))
+  yield* Effect.provide(raising, store)
+})
 
 /**
  * Tells the replicas of a gateway whether keys are refused. Answers `notified`; `unknown` where they share a Redis that this shell does

@@ -90,7 +90,7 @@ const restore = printing(
     const { files } = yield* filesOf(named.files)
     yield* readFiles(files, restoring)
     const { counts, damaged, records } = restoring.result()
-    yield* raiseIn(gateway)(counts)
+    yield* raiseIn(gateway, counts)
     const unread = damaged === 0 ? "" : `; ${damaged} lines are damaged`
     return `Raised ${counts.length} counts of this month and of today to what ${records} records say${unread}. None was lowered.`
   })
