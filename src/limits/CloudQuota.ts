@@ -119,8 +119,8 @@ interface Waiter extends Wanted {
   readonly resume: (effect: Effect.Effect<void, GatewayError>) => void
 }
 
-/** The requests for one deployment. */
-const makeLine = (quota: CloudLimits, share: number, longest: number, now: () => number) => {
+/** Admits the requests for one deployment. */
+const makeAdmission = (quota: CloudLimits, share: number, longest: number, now: () => number) => {
   const buckets = (["requests", "tokens"] as const).flatMap((unit) => {
     const limit = quota[unit]
     return limit === undefined ? [] : [{ unit, bucket: makeFairBucket(limit * share, now()) }]
@@ -204,16 +204,16 @@ const makeLine = (quota: CloudLimits, share: number, longest: number, now: () =>
 }
 
 const make = ({ now = () => performance.now(), share, wait }: CloudQuotaOptions) => {
-  const lines = new Map<string, ReturnType<typeof makeLine>>()
+  const admissions = new Map<string, ReturnType<typeof makeAdmission>>()
 
-  const lineOf = ({ cloud, model }: Pick<Deployment, "cloud" | "model">, quota: CloudLimits) => {
+  const admissionOf = ({ cloud, model }: Pick<Deployment, "cloud" | "model">, quota: CloudLimits) => {
     const name = `${cloud}/${model}`
-    const known = lines.get(name)
+    const known = admissions.get(name)
     // A catalog that is read again keeps what was used, unless the quota is another.
     if (known !== undefined && Equal.equals(known.quota, quota)) return known
-    const line = makeLine(quota, share, Duration.toMillis(wait), now)
-    lines.set(name, line)
-    return line
+    const admission = makeAdmission(quota, share, Duration.toMillis(wait), now)
+    admissions.set(name, admission)
+    return admission
   }
 
   return {
@@ -229,12 +229,12 @@ const make = ({ now = () => performance.now(), share, wait }: CloudQuotaOptions)
       used: () => number | undefined
     ) {
       const wanted = { ...load, team: team === undefined ? keyUser(id) : teamUser(team.name) }
-      const line = lineOf(deployment, quota)
-      yield* line.enter(wanted)
+      const admission = admissionOf(deployment, quota)
+      yield* admission.enter(wanted)
       yield* Effect.addFinalizer(() =>
         Effect.sync(() => {
           const came = used()
-          if (came !== undefined) line.correct(wanted, came)
+          if (came !== undefined) admission.correct(wanted, came)
         })
       )
     })

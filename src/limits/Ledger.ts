@@ -85,7 +85,7 @@ export class Ledger extends Context.Service<
 
 // Whether the store works: one log line when it is lost and one when it is back, and a count of what failed meanwhile.
 
-/** Operations on the shared store that failed, by `use`: `rate-limit`, `streams`, `quota`. */
+/** Operations on the shared store that failed, by `use`: `rate-limit`, `streams`, `quota`, `use`. */
 const failures = Metric.counter("gateway_access_store_failures_total", {
   description: "Operations on the store of limits and quotas that failed",
   incremental: true
@@ -99,7 +99,7 @@ export const storeIsBack = ({ alarms }: Ledger["Service"]): Effect.Effect<void> 
 
 /**
  * A watch over the operations of one use. `consequence` is what the log line says happens while the store is lost. A store that
- * was opened is well until an operation fails, so that an alert can tell a lost store from a gateway that is gone.
+ * was opened works until an operation fails, so that an alert can tell a lost store from a gateway that is gone.
  */
 export const makeWatch = ({ alarms }: Ledger["Service"], use: string, consequence: string) => {
   const show = (value: number) => Metric.withAttributes(up, { use }).updateUnsafe(value, Context.empty())
@@ -109,16 +109,14 @@ export const makeWatch = ({ alarms }: Ledger["Service"], use: string, consequenc
     show(1)
     return Effect.logInfo("The store is back.").pipe(Effect.annotateLogs({ use }))
   })
-  const lost = (error: string) =>
-    Effect.suspend(() => {
-      Metric.withAttributes(failures, { use }).updateUnsafe(1, Context.empty())
-      if (alarms.has(back)) return Effect.void
-      alarms.add(back)
-      show(0)
-      return Effect.logError(`The store of limits and quotas is lost. ${consequence}`).pipe(
-        Effect.annotateLogs({ use, error })
-      )
-    })
+  const lost = Effect.fnUntraced(function* (error: string) {
+    Metric.withAttributes(failures, { use }).updateUnsafe(1, Context.empty())
+    if (alarms.has(back)) return
+    alarms.add(back)
+    show(0)
+    const words = Effect.logError(`The store of limits and quotas is lost. ${consequence}`)
+    yield* Effect.annotateLogs(words, { use, error })
+  })
   return <A, E extends { readonly message: string }, R>(operation: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     operation.pipe(
       Effect.tap(back),
