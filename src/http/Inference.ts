@@ -20,6 +20,7 @@ import { Quota } from "../limits/Quota.ts"
 import { RateLimit } from "../limits/RateLimit.ts"
 import { type GatewaySettings, Settings } from "../Settings.ts"
 import type { NamesModel, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
+import { adjustedHeaders } from "../vendors/adjustments.ts"
 import { inSlices } from "../wire/slices.ts"
 import { bodyReader } from "./body.ts"
 import { makeTerminations } from "./Drain.ts"
@@ -108,49 +109,6 @@ const makeHold = (limit: RateLimit["Service"], quota: Quota["Service"], cloud: C
   })
 
 const totalOf = (tokens: Tokens | undefined): number | undefined => tokens && tokens.input + tokens.output
-
-/** Longest value of `x-gateway-adjusted`, in characters of ASCII. */
-export const maxAdjusted = 1024
-/** Longest mention of one change, part of which may be the caller's text. */
-const maxEntry = 160
-
-const printable = (change: string): string => change.slice(0, maxEntry).replace(/[^\x21-\x7e]|,/g, "?")
-
-/**
- * The changes (`name:from->to`, `name:removed`), each once and in order, as one value; undefined where there are none. Those
- * that find no room are counted at the end: `more:3`.
- */
-export const printAdjusted = (changes: ReadonlyArray<string>): string | undefined => {
-  const entries = new Set(changes)
-  const room = maxAdjusted - `, more:${entries.size}`.length
-  /** All so far, and as much of it as leaves room to count the rest. */
-  let all = ""
-  let value = ""
-  let kept = 0
-  for (const entry of entries) {
-    all += all === "" ? printable(entry) : `, ${printable(entry)}`
-    if (all.length > maxAdjusted) return `${value}, more:${entries.size - kept}`
-    if (all.length > room) continue
-    value = all
-    kept++
-  }
-  return all === "" ? undefined : all
-}
-
-/**
- * What the gateway changed of a request, so that nothing is changed in silence (docs/api.md#adjusted-requests); the second for thinking
- * on the messages surface.
- */
-export const adjustedHeaders = (
-  changes: ReadonlyArray<string>,
-  thinking: ReadonlyArray<string>
-): Readonly<Record<string, string>> => {
-  const [adjusted, thinkingAdjusted] = [printAdjusted(changes), printAdjusted(thinking)]
-  return {
-    ...(adjusted === undefined ? {} : { "x-gateway-adjusted": adjusted }),
-    ...(thinkingAdjusted === undefined ? {} : { "x-gateway-thinking-adjusted": thinkingAdjusted })
-  }
-}
 
 const make = Effect.gen(function* () {
   const settings = yield* Settings

@@ -27,6 +27,49 @@ export class Adjusted extends Set<string> {
   }
 }
 
+/** Longest value of `x-gateway-adjusted`, in characters of ASCII. */
+export const maxAdjusted = 1024
+/** Longest mention of one change, part of which may be the caller's text. */
+const maxEntry = 160
+
+const printable = (change: string): string => change.slice(0, maxEntry).replace(/[^\x21-\x7e]|,/g, "?")
+
+/**
+ * The changes (`name:from->to`, `name:removed`), each once and in order, as one value; undefined where there are none. Those
+ * that find no room are counted at the end: `more:3`.
+ */
+export const printAdjusted = (changes: ReadonlyArray<string>): string | undefined => {
+  const entries = new Set(changes)
+  const room = maxAdjusted - `, more:${entries.size}`.length
+  /** All so far, and as much of it as leaves room to count the rest. */
+  let all = ""
+  let value = ""
+  let kept = 0
+  for (const entry of entries) {
+    all += all === "" ? printable(entry) : `, ${printable(entry)}`
+    if (all.length > maxAdjusted) return `${value}, more:${entries.size - kept}`
+    if (all.length > room) continue
+    value = all
+    kept++
+  }
+  return all === "" ? undefined : all
+}
+
+/**
+ * What the gateway changed of a request, so that nothing is changed in silence (docs/api.md#adjusted-requests); the second for thinking
+ * on the messages surface.
+ */
+export const adjustedHeaders = (
+  changes: ReadonlyArray<string>,
+  thinking: ReadonlyArray<string>
+): Readonly<Record<string, string>> => {
+  const [adjusted, thinkingAdjusted] = [printAdjusted(changes), printAdjusted(thinking)]
+  return {
+    ...(adjusted === undefined ? {} : { "x-gateway-adjusted": adjusted }),
+    ...(thinkingAdjusted === undefined ? {} : { "x-gateway-thinking-adjusted": thinkingAdjusted })
+  }
+}
+
 /** What the vendors' bodies call parameters of chat, by paths without brackets. */
 const vendorNames = {
   temperature: "generationConfig.temperature",
@@ -112,29 +155,6 @@ export const reportUnsupported = (request: Parameters, said: ReadonlySet<string>
 export const reportEffort = (chat: ChatRequest, effort: Effort, adjusted: Adjusted): void => {
   const asked = chat.reasoning_effort
   if (typeof asked === "string" && asked !== effort) adjusted.changed("reasoning_effort", asked, effort)
-}
-
-/** What a choice of tools comes to: a word, or the name of the one tool; undefined where nothing was said. */
-const chosen = ({
-  tool_choice: choice
-}: ChatRequest): "auto" | "none" | "required" | { readonly name: string } | undefined => {
-  if (choice === undefined || choice === null || typeof choice === "string") return choice ?? undefined
-  return choice.type === "function" ? { name: choice.function.name } : choice.type
-}
-
-/** The choice of tools that is sent: a forced one becomes `auto`, and is named, where it is not `forcible`. */
-export const choiceFor = (chat: ChatRequest, forcible: boolean, adjusted: Adjusted): ReturnType<typeof chosen> => {
-  const choice = chosen(chat)
-  if (forcible || (choice !== "required" && typeof choice !== "object")) return choice
-  adjusted.changed("tool_choice", choice === "required" ? choice : choice.name, "auto")
-  return "auto"
-}
-
-/** `parallel_tool_calls` for OpenAI's APIs: not available with the least effort (docs/upstreams.md#reasoning-models). */
-export const parallelFor = (chat: ChatRequest, effort: Effort, adjusted: Adjusted): boolean | undefined => {
-  if (effort !== "minimal") return chat.parallel_tool_calls ?? undefined
-  if (chat.parallel_tool_calls === true) adjusted.changed("parallel_tool_calls", "true", "false")
-  return false
 }
 
 /** Whether it is a mark of the prompt cache that Claude knows. */

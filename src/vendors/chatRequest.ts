@@ -2,7 +2,7 @@
  * What a chat request says, as every dialect reads it: tools, stop sequences, the format of the answer, texts; and images and PDFs.
  */
 import { Result } from "effect"
-import type { Model } from "../catalog/Catalog.ts"
+import type { Effort, Model } from "../catalog/Catalog.ts"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import type { ContentPart, MessageOf, Tool } from "../contract/ChatMessage.ts"
@@ -18,6 +18,29 @@ export const parametersOf = (tool: Tool): JsonObject => {
 
 /** The tools of a request; an empty list is none. */
 export const toolsOf = (chat: ChatRequest): ReadonlyArray<Tool> => chat.tools ?? []
+
+/** What a choice of tools comes to: a word, or the name of the one tool; undefined where nothing was said. */
+const chosen = ({
+  tool_choice: choice
+}: ChatRequest): "auto" | "none" | "required" | { readonly name: string } | undefined => {
+  if (choice === undefined || choice === null || typeof choice === "string") return choice ?? undefined
+  return choice.type === "function" ? { name: choice.function.name } : choice.type
+}
+
+/** The choice of tools that is sent: a forced one becomes `auto`, and is named, where it is not `forcible`. */
+export const choiceFor = (chat: ChatRequest, forcible: boolean, adjusted: Adjusted): ReturnType<typeof chosen> => {
+  const choice = chosen(chat)
+  if (forcible || (choice !== "required" && typeof choice !== "object")) return choice
+  adjusted.changed("tool_choice", choice === "required" ? choice : choice.name, "auto")
+  return "auto"
+}
+
+/** `parallel_tool_calls` for OpenAI's APIs: not available with the least effort (docs/upstreams.md#reasoning-models). */
+export const parallelFor = (chat: ChatRequest, effort: Effort, adjusted: Adjusted): boolean | undefined => {
+  if (effort !== "minimal") return chat.parallel_tool_calls ?? undefined
+  if (chat.parallel_tool_calls === true) adjusted.changed("parallel_tool_calls", "true", "false")
+  return false
+}
 
 /** In a history there may be names that a model made up; OpenAI's APIs take those that a tool may have. */
 export const historyName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "unnamed"

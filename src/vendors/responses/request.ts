@@ -10,8 +10,6 @@ import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/Ch
 import { compact, type JsonObject, objectOf, omitNull, textOf } from "../../wire/json.ts"
 import {
   type Adjusted,
-  choiceFor,
-  parallelFor,
   reportEffort,
   reportRemoved,
   reportUnread,
@@ -19,7 +17,7 @@ import {
   translated
 } from "../adjustments.ts"
 import { digestId } from "../answer.ts"
-import { historyName, parametersOf, stopsOf, toolsOf } from "../chatRequest.ts"
+import { choiceFor, historyName, parallelFor, parametersOf, stopsOf, toolsOf } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 

@@ -1,7 +1,7 @@
 /** The printing of `x-gateway-adjusted`. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { maxAdjusted, printAdjusted } from "../../src/http/Inference.ts"
+import { maxAdjusted, printAdjusted } from "../../src/vendors/adjustments.ts"
 
 describe("what was adjusted", () => {
   it.each([
