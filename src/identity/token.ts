@@ -124,14 +124,13 @@ const wordsOf = (cause: unknown): string => {
   return "is not signed by its issuer"
 }
 
-/** The ID of a caller whose token is its issuer's, but is refused for what it says; jose checks the signature first. */
-const subjectOf = (cause: unknown, issuer: string): string | undefined => {
-  const checked = cause instanceof errors.JWTExpired || cause instanceof errors.JWTClaimValidationFailed
-  return checked && typeof cause.payload.sub === "string" ? callerId("jwt", issuer, cause.payload.sub) : undefined
+const refusalOf = (cause: unknown, issuer: string): GatewayError => {
+  // jose checks the signature first: a token that is refused for what it says is its issuer's, and so is its subject.
+  const isSigned = cause instanceof errors.JWTExpired || cause instanceof errors.JWTClaimValidationFailed
+  const sub = isSigned ? cause.payload.sub : undefined
+  const id = typeof sub === "string" ? callerId("jwt", issuer, sub) : undefined
+  return refusedToken(wordsOf(cause), cause instanceof errors.JWTExpired ? "expired" : "token", id)
 }
-
-const refusalOf = (cause: unknown, issuer: string): GatewayError =>
-  refusedToken(wordsOf(cause), cause instanceof errors.JWTExpired ? "expired" : "token", subjectOf(cause, issuer))
 
 const unavailable = new GatewayError({
   reason: "overloaded",

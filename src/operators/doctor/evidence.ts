@@ -90,9 +90,6 @@ const tlsInForce = Effect.fnUntraced(function* ({ plainHttp, tlsCert, tlsClientC
   }
 })
 
-/** The last days of each group. */
-const ages = { "30 days": 30, "90 days": 90, "365 days": 365 }
-
 const keysInForce = Effect.fnUntraced(function* ({ keysFile }: GatewaySettings, now: number) {
   const { keys, teams } = yield* readBook(keysFile)
   const working = keys.filter((key) => !isOver(key, now))
@@ -106,7 +103,7 @@ const keysInForce = Effect.fnUntraced(function* ({ keysFile }: GatewaySettings, 
     without_end: working.filter(({ expires }) => expires === undefined).length,
     without_limit_of_levels: working.filter(({ levels }) => levels === undefined).length,
     /** How many are not older. */
-    working_by_age: Object.fromEntries(Object.entries(ages).map(([name, days]) => [name, upTo(days)])),
+    working_by_age: Record.map({ "30 days": 30, "90 days": 90, "365 days": 365 }, upTo),
     oldest_days: Math.floor(working.reduce((most, key) => Math.max(most, age(key)), 0)),
     teams: teams.length
   }
@@ -141,19 +138,16 @@ const recordsInForce = Effect.fnUntraced(function* (settings: GatewaySettings, n
 })
 
 /** Files that decide who may call and what is seen of it: by what is in them now. */
-const filesInForce = Effect.fnUntraced(function* ({ guardsFile, identityFile, noticeFile }: GatewaySettings) {
+const filesInForce = ({ guardsFile, identityFile, noticeFile }: GatewaySettings) => {
   const named = Record.getSomes({
     GATEWAY_GUARDS_FILE: guardsFile,
     GATEWAY_IDENTITY_FILE: identityFile,
     GATEWAY_NOTICE_FILE: noticeFile
   })
-  const digest = (file: string) => Effect.map(readRegular(file), ({ bytes }) => hash("sha256", bytes, "hex"))
-  return yield* Effect.all(
-    Record.map(named, (file) =>
-      Effect.map(orProblem(Effect.map(digest(file), (sha256) => ({ sha256 }))), (found) => ({ file, ...found }))
-    )
-  )
-})
+  const digestOf = (file: string) =>
+    orProblem(Effect.map(readRegular(file), ({ bytes }) => ({ sha256: hash("sha256", bytes, "hex") })))
+  return Effect.all(Record.map(named, (file) => Effect.map(digestOf(file), (found) => ({ file, ...found }))))
+}
 
 export const evidence = Effect.fnUntraced(function* (environment: Environment) {
   const { clouds: configured, gateway } = yield* load(environment)
