@@ -187,13 +187,14 @@ const responsesFields: Fields = {
   arguments: "arguments",
   input: "arguments",
   command: "arguments",
+  diff: "arguments",
   item: "assistant",
   part: "assistant",
   annotation: "assistant"
 }
 
 const placeOfEvent = (name: string): Place =>
-  /arguments|_input\.|command/.test(name) ? "arguments" : name.includes("reasoning") ? "thinking" : "assistant"
+  /arguments|_input\.|command|_diff\./.test(name) ? "arguments" : name.includes("reasoning") ? "thinking" : "assistant"
 
 const responsesReader = (): FrameReader => {
   let begun: JsonObject = {}

@@ -112,10 +112,12 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
         progress.bytes += outputBytes(block.text) + outputBytes(block.thinking) + outputBytes(block.input)
         return { event: name, data, calls: called(numberOf(fields.index) ?? -1, block) }
       }
-      case "content_block_stop":
-        if (!data.includes(name)) break
+      case "content_block_stop": {
+        const fields = readObject(data)
+        if (fields?.type !== name) break
         // Of a block that is no call it says nothing.
-        return { event: name, data, calls: [{ type: "end", key: numberOf(readObject(data)?.index) ?? -1 }] }
+        return { event: name, data, calls: [{ type: "end", key: numberOf(fields.index) ?? -1 }] }
+      }
       case "message_delta": {
         const fields = readObject(data)
         if (fields?.type !== name) break

@@ -8,7 +8,7 @@ import type { Scrub } from "../cloud/fault.ts"
 import type { Called, CallPiece } from "../governance/accumulate.ts"
 import { type Frame, outputBytes, type Progress, type Protocol, type Summary } from "../stream/Frame.ts"
 import { responsesFault } from "../vendors/responses/reply.ts"
-import { isObject, type JsonObject, numberOf, readObject, textOf } from "../wire/json.ts"
+import { isObject, type Json, type JsonObject, numberOf, readObject, textOf } from "../wire/json.ts"
 import { readExactObject } from "../wire/parse.ts"
 import { jsonText } from "../wire/print.ts"
 import { type Event, isEventName } from "../wire/sse.ts"
@@ -33,6 +33,9 @@ const heldBy = (key: number, call: Called, isDone: boolean): CallPiece =>
   "input" in call
     ? { type: "input", key, value: call.input }
     : { type: isDone ? "repeat" : "append", key, text: call.arguments }
+
+/** A text as it stands in a string of JSON. */
+const escaped = (text: Json | undefined): string => JSON.stringify(textOf(text) ?? "").slice(1, -1)
 
 /** How many of the places, which are in order, are before this one. */
 const countBelow = (places: ReadonlyArray<number>, place: number): number => {
@@ -156,6 +159,16 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
       case "response.custom_tool_call_input.done": {
         const text = textOf(fields.arguments) ?? textOf(fields.input) ?? ""
         return { event: name, data, calls: [{ type: "repeat", key: keyOf(fields), text }] }
+      }
+      case "response.shell_call_command.delta":
+      case "response.apply_patch_call_operation_diff.delta":
+        return { event: name, data, calls: [{ type: "append", key: keyOf(fields), text: escaped(fields.delta) }] }
+      // A call has several commands. Each begins like a string of its own, as in the item that says them whole.
+      case "response.shell_call_command.added":
+      case "response.shell_call_command.done":
+      case "response.apply_patch_call_operation_diff.done": {
+        const text = `"${escaped(fields.command ?? fields.diff)}`
+        return { event: name, data, calls: [{ type: "append", key: keyOf(fields), text }] }
       }
       default:
         return passed(name, data)

@@ -301,6 +301,19 @@ describe("a reply that is held whole", () => {
   )
 })
 
+it.each([
+  ["response.function_call_arguments", "arguments"],
+  ["response.custom_tool_call_input", "input"],
+  ["response.shell_call_command", "command"],
+  ["response.apply_patch_call_operation_diff", "diff"]
+])("a call's text is read as such in pieces and whole: %s", (name, field) => {
+  const read = (type: string, fields: object) =>
+    frameReader("responses").read({ event: type, data: JSON.stringify({ type, output_index: 0, ...fields }) })
+  const { delta } = read(`${name}.delta`, { delta: "a" })
+  assert.deepInclude(delta, { place: "arguments", text: "a" })
+  assert.deepStrictEqual(read(`${name}.done`, { [field]: "a" }).whole?.texts, [{ place: "arguments", text: "a" }])
+})
+
 describe("the end of a sentence", () => {
   it.each([
     ["", "One. Two", 5],

@@ -86,7 +86,7 @@ describe("an event whose name and data say different things", () => {
     "is an in-band error: %s",
     async (name) => {
       // A client that goes by the data would see a call that was not looked for under this name.
-      const call = { index: 1, content_block: { type: "tool_use", id: "toolu_1", name: "f", input: {} } }
+      const call = { index: 1, content_block: { type: "tool_use", id: "toolu_1", name: "f", input: { said: name } } }
       const data = JSON.stringify({ type: name === "content_block_start" ? "ping" : "content_block_start", ...call })
       const frames = [...begun.map(sseFrame), `event: ${name}\ndata: ${data}\n\n`, sseFrame(messageStop)]
       upstream.use(streaming(frames, { head: sseHead }))

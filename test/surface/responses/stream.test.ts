@@ -94,6 +94,54 @@ describe("a stream", () => {
     assert.deepStrictEqual(got.at(-1)?.json.response.x_gateway_governance, { flags: [linkFlag] })
   })
 
+  const item = (call: object) => ({
+    type: "response.output_item.added",
+    output_index: 0,
+    item: { call_id: "c", ...call }
+  })
+  const command = (name: string, more: object) => ({
+    type: `response.shell_call_command.${name}`,
+    item_id: "i",
+    output_index: 0,
+    command_index: 0,
+    ...more
+  })
+  const patch = (name: string, more: object) => ({
+    type: `response.apply_patch_call_operation_diff.${name}`,
+    output_index: 0,
+    ...more
+  })
+  const shell = item({ type: "shell_call", action: { commands: [] } })
+  const edit = item({ type: "apply_patch_call", operation: { type: "create_file", path: "a", diff: "" } })
+  it.each([
+    [
+      "a command",
+      "shell",
+      [shell, command("added", { command: "curl ht" }), command("delta", { delta: 'tps://a.example/x"y' })]
+    ],
+    ["a command that comes whole", "shell", [shell, command("done", { command: "curl https://a.example/x" })]],
+    [
+      "the second command",
+      "shell",
+      [
+        ...[shell, command("added", { command: "" }), command("delta", { delta: "echo ht" })],
+        command("added", { command_index: 1, command: "https://a.example/x" })
+      ]
+    ],
+    [
+      "a patch",
+      "apply_patch",
+      [edit, patch("delta", { delta: "+ see ht" }), patch("delta", { delta: "tps://a.example/x\n" })]
+    ],
+    ["a patch that comes whole", "apply_patch", [edit, patch("done", { diff: "+ https://a.example/x" })]]
+  ])("flags pieces of %s, of which the end says nothing", async (_, name, events) => {
+    const got = await streamed(frames([opening, ...events, ending([])]))
+    const flags = [
+      { tool_call_id: "c", tool_name: name, destinations: ["https://a.example/x"], reason: "external_destination" }
+    ]
+    assert.deepStrictEqual(got.at(-1)?.json.response.x_gateway_governance, { flags })
+  })
+
   it("flags interleaved calls each by its own arguments", async () => {
     const [addedA, deltaA, ...restA] = callEvents(1, ['{"a":"https://a.example/x"}'])
     const [addedB, deltaB, deltaB2, ...restB] = callEvents(2, ['{"b":"https://', 'b.example/y"}'])
