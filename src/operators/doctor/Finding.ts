@@ -1,5 +1,5 @@
 /** What a check of the setup finds, how checks are run (side by side, each with a deadline), and how findings are printed. */
-import { Cause, Duration, Effect, type FileSystem, type Scope } from "effect"
+import { Cause, Duration, Effect, type FileSystem, Predicate, type Scope } from "effect"
 import { table } from "../table.ts"
 
 export interface Finding {
@@ -37,18 +37,13 @@ export const makeCheck = (
   check: string,
   find: Effect.Effect<Found | ReadonlyArray<Found>, { readonly message: string }, FileSystem.FileSystem | Scope.Scope>,
   deadline: Duration.Duration = Duration.seconds(8)
-): Check =>
-  find.pipe(
-    Effect.timeoutOrElse({
-      duration: deadline,
-      orElse: () =>
-        Effect.succeed(
-          fail(`no answer within ${Duration.toSeconds(deadline)} s`, "Check the network on the way there.")
-        )
-    }),
+): Check => {
+  const late = fail(`no answer within ${Duration.toSeconds(deadline)} s`, "Check the network on the way there.")
+  return find.pipe(
+    Effect.timeoutOrElse({ duration: deadline, orElse: () => Effect.succeed(late) }),
     Effect.catchCause((cause) => {
       const error = Cause.squash(cause)
-      const message = typeof error === "object" && error !== null && "message" in error ? error.message : error
+      const message = Predicate.hasProperty(error, "message") ? error.message : error
       return Effect.succeed(fail(String(message), "Fix what the message names, and check again."))
     }),
     Effect.map((found) =>
@@ -60,6 +55,7 @@ export const makeCheck = (
       }))
     )
   )
+}
 
 /** In parallel; the findings come in the order of the checks. */
 export const runChecks = (checks: ReadonlyArray<Check>): Check =>

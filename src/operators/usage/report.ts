@@ -1,5 +1,6 @@
 /** Sums and verdicts, as a person, a spreadsheet or a program wants them. */
 
+import { Struct } from "effect"
 import { millionths } from "../../limits/limits.ts"
 import { plural } from "../../wire/plural.ts"
 import { escapeControls } from "../../wire/print.ts"
@@ -7,9 +8,6 @@ import { table } from "../table.ts"
 import type { Verdict } from "./chainCheck.ts"
 import { type Place, showPlace } from "./readFiles.ts"
 import { type Dimension, type Group, type Summary, type Totals, times } from "./summary.ts"
-
-export const formats = ["table", "csv", "json"] as const
-type Format = (typeof formats)[number]
 
 export type KeyNames = ReadonlyMap<string, string>
 
@@ -162,7 +160,8 @@ const asJson = (summary: Summary, names: KeyNames): string => {
 }
 
 const printers = { table: asTable, csv: asCsv, json: asJson }
-export const showSummary = (summary: Summary, format: Format, names: KeyNames): string =>
+export const formats = Struct.keys(printers)
+export const showSummary = (summary: Summary, format: keyof typeof printers, names: KeyNames): string =>
   printers[format](summary, names)
 
 /** The first lines of a list, and how many more there are. */
