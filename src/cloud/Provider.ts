@@ -34,7 +34,7 @@ export interface Attempt {
 /** What a call needs of the request that it is for, and what the request learns of it. */
 export interface CallRecord {
   readonly bytesIn: number
-  /** Whose key it is: each has a region that it is at home in. */
+  /** The caller's key, which decides the order of regions. */
   readonly keyId: string | undefined
   /** The span of the request. */
   readonly span: Tracer.AnySpan | undefined
@@ -42,8 +42,8 @@ export interface CallRecord {
   readonly attempts: Array<Attempt>
   /** Bytes of whole replies that began as a success. */
   received: number
-  /** Takes memory for bytes of the reply, and says whether there was any; less than 0 gives it back. */
-  readonly take: (bytes: number) => boolean
+  /** Takes memory for bytes of the reply; false where there is none left. A negative number gives memory back. */
+  readonly takeMemory: (bytes: number) => boolean
 }
 
 /** What is asked of a cloud. */

@@ -18,8 +18,8 @@ export interface CallContext {
   readonly until?: number | undefined
   /** The first byte of the request is about to be sent. */
   readonly sent: () => void
-  /** Takes memory for bytes of a whole reply, and says whether there was any. */
-  readonly take: (bytes: number) => boolean
+  /** Takes memory for bytes of a whole reply; false where there is none left. */
+  readonly takeMemory: (bytes: number) => boolean
   /** So many bytes have come of a whole reply that began as a success. */
   readonly received: (bytes: number) => void
 }
@@ -60,7 +60,7 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
   readonly headers: Headers.Headers
   private readonly requestOf: Head["request"]
   private readonly controller: Undici.Dispatcher.DispatchController
-  private readonly call: Pick<CallContext, "received" | "take">
+  private readonly call: Pick<CallContext, "received" | "takeMemory">
   private chunks: Array<Uint8Array> = []
   private size = 0
   /** Most bytes of a body that is read whole. */
@@ -73,7 +73,7 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
   constructor(
     { headers, request, status }: Head,
     controller: Undici.Dispatcher.DispatchController,
-    call: Pick<CallContext, "received" | "take">
+    call: Pick<CallContext, "received" | "takeMemory">
   ) {
     super()
     this.status = status
@@ -91,7 +91,7 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
     if (this.ended !== undefined || this.discarding !== undefined) return
     this.chunks.push(chunk)
     this.size += chunk.length
-    if (this.limit !== undefined) this.admit(chunk.length)
+    if (this.limit !== undefined) this.countBytes(chunk.length)
     else {
       if (this.size > maxWaiting && this.resume === undefined) this.controller.pause()
       this.notify()
@@ -124,7 +124,7 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
   get arrayBuffer() {
     return Effect.suspend(() => {
       this.limit = this.status === 200 ? maxReplyBytes : maxErrorBytes
-      this.admit(this.size)
+      this.countBytes(this.size)
       this.controller.resume()
       return this.whole
     })
@@ -206,11 +206,11 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
     })
   }
 
-  /** More bytes of a body that is read whole. */
-  private admit(bytes: number): void {
+  /** Counts more bytes of a body that is read whole, and takes memory for them. */
+  private countBytes(bytes: number): void {
     if (this.status === 200) this.call.received(bytes)
     if (this.limit !== undefined && this.size > this.limit) this.destroy(tooLarge)
-    else if (bytes > 0 && !this.call.take(bytes)) this.destroy(noRoom)
+    else if (bytes > 0 && !this.call.takeMemory(bytes)) this.destroy(noRoom)
   }
 
   private destroy(error: GatewayError): void {

@@ -15,7 +15,7 @@ import { singleUse } from "../stream/reply.ts"
 import { abandoned, type CallContext, type Head, Response } from "./Response.ts"
 
 export const CurrentCall = Context.Reference<CallContext>("gateway/cloud/CurrentCall", {
-  defaultValue: () => ({ sent: () => {}, take: () => true, received: () => {} })
+  defaultValue: () => ({ sent: () => {}, takeMemory: () => true, received: () => {} })
 })
 
 /** Bodies above this many bytes are given to undici as an iterable: it holds a whole one until the reply has ended. */
@@ -85,7 +85,7 @@ const dispatch = (
   dispatcher: Undici.Dispatcher,
   options: Options,
   request: Head["request"],
-  { received, sent, take, until }: CallContext,
+  { received, sent, takeMemory, until }: CallContext,
   scope: Scope.Scope
 ) =>
   Effect.callback<Response, Failure>((resume) => {
@@ -118,7 +118,7 @@ const dispatch = (
         // They are parts of the first read of the socket, all of which they would keep.
         started.rawHeaders = null
         if (status < 200 || left) return
-        const reply = new Response({ status, headers: headersOf(headers), request }, started, { received, take })
+        const reply = new Response({ status, headers: headersOf(headers), request }, started, { received, takeMemory })
         response = reply
         const close = Scope.addFinalizerExit(scope, (exit) => Effect.sync(() => reply.close(exit)))
         const begin = () => resume(Effect.as(close, reply))

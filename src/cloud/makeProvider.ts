@@ -64,7 +64,7 @@ const contextOf = (attempt: Attempt, record: CallRecord, until: number | undefin
   sent: () => {
     attempt.sent = true
   },
-  take: (bytes) => record.take(bytes),
+  takeMemory: (bytes) => record.takeMemory(bytes),
   received: (bytes) => {
     record.received += bytes
   }
@@ -274,7 +274,7 @@ export const makeProvider = (cloud: Cloud) =>
                 responseNames((data.length > maxFirstEvent ? undefined : readObject(data)) ?? {})
               )
             },
-            hold: (bytes) => (record.take(bytes) ? undefined : noRoom),
+            hold: (bytes) => (record.takeMemory(bytes) ? undefined : noRoom),
             framingError: (failure) => framingError(failure, cloud.scrub(route)),
             clientError
           })(response.stream)

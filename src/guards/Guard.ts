@@ -19,7 +19,7 @@ export interface About {
   /** The request's span. */
   readonly span: Tracer.AnySpan | undefined
   /** Takes memory for so many bytes, and says whether there was any; less than 0 gives it back. */
-  readonly take: (bytes: number) => boolean
+  readonly takeMemory: (bytes: number) => boolean
 }
 
 export interface Asking {

@@ -87,15 +87,15 @@ export const makeDetectors = Effect.gen(function* () {
     const port = Number(to.port) || (to.protocol === "https:" ? 443 : 80)
 
     const ask = Effect.fnUntraced(function* (asking: Asking, answered: (status: number) => void) {
-      const { take } = asking.about
+      const { takeMemory } = asking.about
       const size = asking.texts.reduce((sum, { text }) => sum + text.length, 0)
       const text = yield* print(bodyOf(settings, asking), size)
       const body = typeof text === "string" ? Buffer.from(text) : text
-      if (!take(body.length)) return yield* noRoom
-      yield* Effect.addFinalizer(() => Effect.sync(() => void take(-body.length)))
+      if (!takeMemory(body.length)) return yield* noRoom
+      yield* Effect.addFinalizer(() => Effect.sync(() => void takeMemory(-body.length)))
       const request = postJson(to, { "content-type": "application/json", accept: "application/json" }, body)
       const client = yield* RcMap.get(clients, settings.client)
-      const call = { sent: () => {}, take, received: () => {} }
+      const call = { sent: () => {}, takeMemory, received: () => {} }
       const response = yield* client.execute(request).pipe(
         Effect.provideService(CurrentCall, call),
         Effect.mapError(() => failed("unreachable"))

@@ -1,6 +1,6 @@
 /**
  * The facts of one request, written by each step that learns one. The usage record, the log line, the span and the metrics are made
- * from it once, when the request is over (`RequestFacts`). It holds no payload, and the request's part of the memory.
+ * from it once, when the request is over (`RequestFacts`). It holds no payload; it counts the memory that the request holds.
  */
 import { getHeapStatistics } from "node:v8"
 import { Context, Effect, type Tracer } from "effect"
@@ -36,32 +36,29 @@ const servedHeaders = ({
         "x-gateway-served-level": route.level
       }
 
-// A limit on the memory of requests in flight: bodies, whole replies, events that are still to be completed, tool calls of streams,
-// and what waits for slow readers. What does not fit is refused.
+// A limit on the memory of requests in flight: bodies, whole replies, incomplete events, tool calls of streams, and bytes that wait
+// for slow readers. What does not fit is refused.
 
-/** Bytes of a request that is not large. */
-const little = 256 * 1024
+/** Largest number of bytes that a small request holds. */
+const smallRequest = 256 * 1024
 
 /**
- * For all requests of a process. `most`: bytes as they came, an eighth of what the heap may become. A body exists as bytes,
- * as text, as a tree and as what is made of it. Both take room for more bytes of a request that holds `own` with them, and say whether
- * they fit; the caller gives them back.
+ * One budget for all requests of a process, in bytes as they came. `most` is an eighth of the heap's limit, because a body exists as
+ * bytes, as text, as a tree and as what is made of it. Both functions count the bytes, and answer whether they fit; the caller gives
+ * them back also where they do not. `own`: all bytes of the request, with these.
  */
 export const makeMemoryBudget = (most = getHeapStatistics().heap_size_limit / 8) => {
   let held = 0
-  /**
-   * Of a body. One that is alone always fits. Small bodies have a quarter more, so that large ones, which their callers may be slow
-   * to send, never keep them out.
-   */
+  /** For a body. The only one always fits. Small requests have a quarter more, so that large bodies that come slowly never keep them out. */
   const admit = (bytes: number, own: number): boolean => {
     held += bytes
-    return held <= most || held <= own || (own <= little && held <= 1.25 * most)
+    return held <= most || held <= own || (own <= smallRequest && held <= 1.25 * most)
   }
   /**
-   * Of what comes of a request that is running. It has half as much room again, so that bodies leave some for replies, and a request
-   * that holds little is never given up. Less than 0 gives room back.
+   * For what a running request holds beside its body: half as much again, so that bodies leave some for replies, and always for a small
+   * request. A negative number gives memory back.
    */
-  const take = (bytes: number, own: number): boolean => admit(bytes, own) || held <= 1.5 * most || own <= little
+  const take = (bytes: number, own: number): boolean => admit(bytes, own) || held <= 1.5 * most || own <= smallRequest
   return { admit, take }
 }
 export type MemoryBudget = ReturnType<typeof makeMemoryBudget>
@@ -86,8 +83,8 @@ export class RequestRecord implements RequestFacts {
   reservation: Reservation | undefined
   /** Headers that the reply gets whatever it becomes: rate limits, and those of an error. */
   replyHeaders: Readonly<Record<string, string>> = {}
-  /** Headers that say what was changed of the request on its way to a cloud. */
-  changes: Readonly<Record<string, string>> | undefined
+  /** Headers that name what was changed of the request before it was sent (docs/api.md#adjusted-requests). */
+  adjustedHeaders: Readonly<Record<string, string>> | undefined
   /** The request's span, where there is tracing. */
   span: Tracer.AnySpan | undefined
   stream = false
@@ -189,26 +186,26 @@ export class RequestRecord implements RequestFacts {
     return Math.max(0, performance.now() - this.begunAt - Number(upstream) / 1e6)
   }
 
-  /** Takes room in memory for the body, or for a piece of it, and says whether there was any. */
-  admit(bytes: number): boolean {
+  /** Takes memory for so many bytes of the request's body; false where there is none left. */
+  admitBody(bytes: number): boolean {
     this.held += bytes
     return this.memory === undefined || this.memory.admit(bytes, this.held)
   }
 
-  /** The same for what comes once the request is running; less than 0 gives room back. */
-  take(bytes: number): boolean {
+  /** The same for what a running request holds beside its body; a negative number gives memory back. */
+  takeMemory(bytes: number): boolean {
     this.held += bytes
     return this.memory === undefined || this.memory.take(bytes, this.held)
   }
 
-  /** Bytes that it has taken so far. */
-  get taken(): number {
+  /** Bytes of memory that the request holds. */
+  get memoryHeld(): number {
     return this.held
   }
 
-  /** Gives back all room that was taken. */
+  /** Gives all of its memory back. */
   release(): void {
-    this.take(-this.held)
+    this.takeMemory(-this.held)
   }
 
   /** The first failure counts. */
@@ -222,8 +219,8 @@ export class RequestRecord implements RequestFacts {
     return this.outcome ?? (left ? "cancelled" : this.filtered ? "filtered" : "ok")
   }
 
-  /** Guards did something with texts of the request or of the reply. */
-  guarded(actions: ReadonlyArray<GuardAction>): void {
+  /** Adds what guards did with texts of the request or of the reply. */
+  addGuardActions(actions: ReadonlyArray<GuardAction>): void {
     for (const { action, categories, guard } of actions) {
       const same = (other: GuardAction) => other.guard === guard && other.action === action
       const before = this.guardActions.find(same)
@@ -233,9 +230,9 @@ export class RequestRecord implements RequestFacts {
     }
   }
 
-  /** A cloud was asked: the reply says which, and what was changed of the request. */
-  answered(): void {
-    this.replyHeaders = { ...this.replyHeaders, ...servedHeaders(this), ...this.changes }
+  /** Adds the headers that name the cloud that was called, and what was changed of the request. */
+  addServedHeaders(): void {
+    this.replyHeaders = { ...this.replyHeaders, ...servedHeaders(this), ...this.adjustedHeaders }
   }
 
   /** The request ends with this error, and with its headers. */
@@ -245,8 +242,8 @@ export class RequestRecord implements RequestFacts {
     this.replyHeaders = { ...this.replyHeaders, ...errorHeaders(error) }
   }
 
-  /** Tokens of one reply, which may be one of several. */
-  count(tokens: Tokens): void {
+  /** Adds the tokens of one reply to those of the replies before it. */
+  addTokens(tokens: Tokens): void {
     const { tokens: before } = this
     this.tokens =
       before === undefined

@@ -22,10 +22,11 @@ import type { RequestRecord } from "./RequestRecord.ts"
 
 type BodyLimits = Pick<GatewaySettings, "bodyTimeout" | "maxBodyBytes">
 
-/** Bytes of a body that have room before they come. */
-const unseen = 16 * 1024
+/** Most bytes of a body for which memory is taken before they come. */
+const initialBytes = 16 * 1024
 
-const mediaType = (request: HttpServerRequest.HttpServerRequest): GatewayError | undefined => {
+/** Why the body's type or encoding is not accepted; undefined where it is. */
+const refuseMediaType = (request: HttpServerRequest.HttpServerRequest): GatewayError | undefined => {
   if (request.headers["content-type"] === "application/json" && request.headers["content-encoding"] === undefined) {
     return undefined
   }
@@ -47,35 +48,35 @@ const tooLarge = (limit: number) =>
 const tooSlow = new GatewayError({ reason: "timeout-caller", message: "the request body took too long" })
 const brokenOff = invalid("the request body was broken off")
 
-type Taking = Pick<RequestRecord, "admit" | "bytesIn">
+type BodyRecord = Pick<RequestRecord, "admitBody" | "bytesIn">
 
-/** When it is this reply's turn on its connection: what is written before, Node puts behind the reply's head. */
-const sayContinue = (response: ReturnType<typeof NodeHttpServerRequest.toServerResponse>) => {
+/** Sends 100 Continue once the reply has its connection: Node would put it behind the reply's head before that. */
+const writeContinue = (response: ReturnType<typeof NodeHttpServerRequest.toServerResponse>) => {
   if (!(response instanceof ServerResponse)) return
-  const say = () => {
+  const write = () => {
     if (!response.headersSent) response.writeContinue()
   }
-  if (response.socket === null) response.once("socket", say)
-  else say()
+  if (response.socket === null) response.once("socket", write)
+  else write()
 }
 
-/** Reads the body off the socket. What is left of a refused one is thrown away by the server. */
+/** Reads the body from the socket. The server discards what is left of a refused one. */
 const readBytes = (
   request: HttpServerRequest.HttpServerRequest,
   { bodyTimeout, maxBodyBytes }: BodyLimits,
-  record: Taking
+  record: BodyRecord
 ) =>
   Effect.callback<Buffer, GatewayError>((resume) => {
     const declared = Number(request.headers["content-length"] ?? 0)
     if (declared > maxBodyBytes) return resume(Effect.fail(tooLarge(maxBodyBytes)))
-    // Of a larger one at most twice as much as has come: who sends nothing takes nothing from others.
-    let admitted = Math.min(declared, unseen)
-    if (!record.admit(admitted)) return resume(Effect.fail(noRoom))
+    // Later at most twice as much as has come, so that a caller who sends nothing takes no memory from others.
+    let admitted = Math.min(declared, initialBytes)
+    if (!record.admitBody(admitted)) return resume(Effect.fail(noRoom))
     const incoming = NodeHttpServerRequest.toIncomingMessage(request)
     const chunks: Array<Buffer> = []
     let size = 0
     let over = false
-    // The listeners stay: they go with the request, and taking them off costs as much as the rest of this.
+    // The listeners are not removed, which would cost as much as the rest of this; they go with the request.
     const finish = (result: Effect.Effect<Buffer, GatewayError>) => {
       if (over) return
       over = true
@@ -88,26 +89,26 @@ const readBytes = (
       if (size <= admitted) return true
       const before = admitted
       admitted = Math.max(size, Math.min(2 * size, declared))
-      return record.admit(admitted - before)
+      return record.admitBody(admitted - before)
     }
-    const take = (chunk: Buffer) => {
+    const onData = (chunk: Buffer) => {
       if (over) return
       size += chunk.length
       if (size > maxBodyBytes) finish(Effect.fail(tooLarge(maxBodyBytes)))
       else if (fits()) chunks.push(chunk)
       else finish(Effect.fail(noRoom))
     }
-    const end = () => {
+    const onEnd = () => {
       const [only] = chunks
       const bytes = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, size)
       finish(Effect.succeed(bytes))
     }
-    const cut = () => finish(Effect.fail(brokenOff))
+    const onClose = () => finish(Effect.fail(brokenOff))
     const timer = setTimeout(() => finish(Effect.fail(tooSlow)), Duration.toMillis(bodyTimeout))
-    incoming.on("data", take).on("end", end).on("error", cut).on("close", cut)
-    // A caller that asked first gets 100 Continue, which Node does not send. In HTTP/1.0 there is no such answer.
+    incoming.on("data", onData).on("end", onEnd).on("error", onClose).on("close", onClose)
+    // Node does not send 100 Continue here. HTTP/1.0 has none.
     if (request.headers.expect !== undefined && incoming.httpVersion === "1.1") {
-      sayContinue(NodeHttpServerRequest.toServerResponse(request))
+      writeContinue(NodeHttpServerRequest.toServerResponse(request))
     }
     return Effect.sync(() => {
       over = true
@@ -115,7 +116,7 @@ const readBytes = (
     })
   })
 
-/** What is wrong with the bytes, before they are looked into. */
+/** What is wrong with the bytes, before they are parsed. */
 const refuseBytes = (bytes: Buffer): GatewayError | undefined => {
   if (bytes.length === 0) return invalid("the request body is empty: it must be a JSON object")
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
@@ -124,7 +125,7 @@ const refuseBytes = (bytes: Buffer): GatewayError | undefined => {
   return isUtf8(bytes) ? undefined : invalid("the request body is not valid UTF-8")
 }
 
-/** Where and why a text is not taken; nothing of the text itself but names. */
+/** Where and why the JSON is refused. Of the JSON it quotes the names of fields only. */
 const refusalOf = ({ at, kind, message, path }: Refusal, bytes: Buffer): GatewayError =>
   kind === "syntax"
     ? invalid(`the request body is not valid JSON (at character ${bytes.toString("utf8", 0, at).length})`)
@@ -132,7 +133,7 @@ const refusalOf = ({ at, kind, message, path }: Refusal, bytes: Buffer): Gateway
 
 const issueText = SchemaIssue.makeFormatterStandardSchemaV1({ leafHook: issueWords })
 
-/** One line: where, and what would be right. The values themselves are never repeated. */
+/** One line: which field, and what it must be. Values are never quoted. */
 const describe = (error: Schema.SchemaError): string => {
   const [issue] = issueText(error.issue).issues
   const path = (issue?.path ?? [])
@@ -143,43 +144,38 @@ const describe = (error: Schema.SchemaError): string => {
   return path === "" ? `the request body: ${message}` : `${path}: ${message}`
 }
 
-/**
- * Decodes a parsed body by the schema, whose type it has as JSON. Inside of a slice it pauses where its turn is over (`slices.ts`).
- */
-export const makeJudge = <A>(schema: Schema.ConstraintDecoder<unknown>) => {
+/** Decodes parsed JSON by the schema; `A` is the schema's encoded type. Within a slice it pauses where its turn is over (`slices.ts`). */
+export const makeBodyDecoder = <A>(schema: Schema.ConstraintDecoder<unknown>) => {
   const decode = Schema.decodeUnknownEffect(schema)
   return (value: unknown): Effect.Effect<A, GatewayError> =>
     Effect.mapBoth(decode(value), { onFailure: (error) => invalid(describe(error)), onSuccess: (body) => body as A })
 }
 
-/** What holds too much is refused here; what is no JSON, or nested too deep, is the dialect's to judge. */
+/** Refuses a text that holds too much. The dialect handles one that is no JSON or nested too deep. */
 const refusalOfText = (text: JsonText, refusal: Refusal): GatewayError | undefined => {
   if (refusal.kind !== "budget" || text.optional) return undefined
   const inside = refusal.path === "" || refusal.path.startsWith("[") ? refusal.path : `.${refusal.path}`
   return invalid(`${text.path}${inside}: ${refusal.message}`)
 }
 
-/** Reads the JSON texts inside a request ahead, before anything else parses them, within what the body has left of its budget. */
+/** Parses the JSON texts inside a request before a dialect needs them, within what the body has left of its budget. */
 const readTexts = Effect.fnUntraced(function* (texts: ReadonlyArray<JsonText>, budget: Budget) {
   for (const text of texts) {
     if (!text.optional && !fitsText(text.text)) return yield* invalid(`${text.path}: at most 2 MiB of UTF-8 text`)
     const own = { tokens: budget.tokens }
     const bytes = Buffer.from(text.text)
-    // They are printed again.
+    // "written", because they are printed again.
     const read = yield* Effect.result(parse(bytes, own, maxNesting, Number.POSITIVE_INFINITY, "written"))
     const refused = Result.isFailure(read) ? refusalOfText(text, read.failure) : undefined
     if (refused !== undefined) return yield* refused
-    // What stays a text has cost no more than its reading.
+    // A text that stays a text takes nothing of the budget.
     if (Result.isSuccess(read)) budget.tokens = own.tokens
     const value = Result.isSuccess(read) && isObject(read.success) ? read.success : undefined
     if (text.holder !== undefined) keepRead(text.holder, value)
   }
 })
 
-/**
- * A reader of bodies of one schema, the endpoint's own (docs/decisions.md#one-schema-a-request). `before` changes a body before it
- * is decoded.
- */
+/** Reads bodies of an endpoint's schema (docs/decisions.md#one-schema-a-request). `before` changes a body before it is decoded. */
 export const bodyReader = <A extends NamesModel>(
   {
     plainNumbers,
@@ -191,25 +187,25 @@ export const bodyReader = <A extends NamesModel>(
 ) => {
   const numbers = plainNumbers === undefined ? "exact" : "written"
   const plain = plainNumbers ?? identity
-  const judge = makeJudge<A>(schema)
-  const decoded = Effect.fnUntraced(function* (bytes: Buffer) {
+  const decode = makeBodyDecoder<A>(schema)
+  const parseBody = Effect.fnUntraced(function* (bytes: Buffer) {
     const refused = refuseBytes(bytes)
     if (refused !== undefined) return yield* refused
     const budget = newBudget()
     const value = yield* Effect.mapError(parse(bytes, budget, maxDepth, maxFields, numbers), (refusal) =>
       refusalOf(refusal, bytes)
     )
-    const judged = yield* yield* inOneTurn(() => judge(isObject(value) ? before(plain(value)) : value))
-    if (texts !== undefined) yield* readTexts(texts(judged), budget)
-    return judged
+    const body = yield* yield* inOneTurn(() => decode(isObject(value) ? before(plain(value)) : value))
+    if (texts !== undefined) yield* readTexts(texts(body), budget)
+    return body
   })
-  /** The record learns the size, also of a body that is then refused. */
-  return (request: HttpServerRequest.HttpServerRequest, record: Taking): Effect.Effect<A, GatewayError> => {
-    const unsupported = mediaType(request)
+  /** The size is recorded also where the body is then refused. */
+  return (request: HttpServerRequest.HttpServerRequest, record: BodyRecord): Effect.Effect<A, GatewayError> => {
+    const unsupported = refuseMediaType(request)
     if (unsupported !== undefined) return Effect.fail(unsupported)
     return Effect.flatMap(readBytes(request, limits, record), (bytes) => {
       record.bytesIn = bytes.length
-      return decoded(bytes)
+      return parseBody(bytes)
     })
   }
 }

@@ -31,7 +31,7 @@ const makeGuarding = (about: About, guards: ReadonlyArray<Guard>, record: Reques
       const texts = yield* inOneTurn(() => textsOf(fields, body))
       if (texts.length === 0) return given
       const judged = yield* askGuards(guards, { about, input: "response", texts, toolCalls: callsOf(surface, body) })
-      record.guarded(judged.actions)
+      record.addGuardActions(judged.actions)
       if (judged.blocked !== undefined) {
         record.filtered = true
         return withheld(surface, body).body
@@ -56,7 +56,7 @@ const makeGuarding = (about: About, guards: ReadonlyArray<Guard>, record: Reques
             guards,
             reader: frameReader(surface),
             actions: () => record.guardActions,
-            acted: (actions) => record.guarded(actions),
+            acted: (actions) => record.addGuardActions(actions),
             usage,
             onWithheld: () => onWithheld(withheld(surface, {}).finishReason),
             hold
@@ -74,8 +74,8 @@ const guardRequests = Layer.effect(
         const surface = surfaceOf(purpose)
         const own = guards.of({ caller, level: route.level, surface })
         if (own.length === 0) return request
-        const take = (bytes: number) => record.take(bytes)
-        const about: About = { id, surface, level: route.level, caller, images, files, span, take }
+        const takeMemory = (bytes: number) => record.takeMemory(bytes)
+        const about: About = { id, surface, level: route.level, caller, images, files, span, takeMemory }
         // Neither a vector nor a count says anything.
         const says = surfaces[purpose].output === "text"
         const after = own.filter(({ when }) => says && when !== "before")
@@ -86,7 +86,7 @@ const guardRequests = Layer.effect(
         const texts = before.length === 0 ? [] : yield* inOneTurn(() => textsOf(fields, body))
         if (texts.length === 0) return request
         const judged = yield* askGuards(before, { about, input: "request", texts, tools: toolsOf(body) })
-        record.guarded(judged.actions)
+        record.addGuardActions(judged.actions)
         if (judged.blocked !== undefined) return yield* blockedError(judged.blocked)
         return (yield* inOneTurn(() => withTexts(fields, body, judged.texts) ?? body)) as JsonObject & R
       })

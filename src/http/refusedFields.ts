@@ -214,7 +214,7 @@ export const makeResend = () => {
       if (refused === undefined || refused.fields.some((field) => route.refused?.has(field) === true))
         return Effect.fail(error)
       // This cloud has seen the request, wherever the next attempt gets.
-      record.answered()
+      record.addServedHeaders()
       record.firstEventAt = undefined
       return Effect.flatMap(prepare(prepareWithout, [...(route.refused ?? none), ...refused.fields]), (again) =>
         send(again, record, prepareWithout, call, [...found, refused])

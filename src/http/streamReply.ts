@@ -53,7 +53,7 @@ export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof mak
     const fiber = yield* Effect.fiber
     const { progress } = protocol
     const calls = makeAccumulator(limits.scanMode)
-    const ofRequest = record.taken
+    const ofRequest = record.memoryHeld
     const spanOf = () => record.attempts.at(-1)?.span
     const fail = (error: GatewayError) => {
       record.fail(error)
@@ -61,7 +61,8 @@ export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof mak
     }
     record.stream = true
     let withheld: string | undefined
-    const hold = (more: number, all: number) => (all > mostKept ? tooLarge : record.take(more) ? undefined : noRoom)
+    const hold = (more: number, all: number) =>
+      all > mostKept ? tooLarge : record.takeMemory(more) ? undefined : noRoom
 
     /** The reply is over, either way: flags and tokens go to the record and the span. */
     const settle = (exit: Exit.Exit<unknown, unknown>) => {
@@ -119,7 +120,7 @@ export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof mak
       },
       onWaiting: (more) => {
         if (more > 0) record.bytesOut += more
-        record.take(more)
+        record.takeMemory(more)
       }
     })
     const scope = yield* Effect.scope
@@ -141,8 +142,8 @@ export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof mak
         Effect.sync(() => settle(exit))
       )
     )
-    record.answered()
+    record.addServedHeaders()
     // The request has been sent, and is let go of.
-    record.take(-ofRequest)
+    record.takeMemory(-ofRequest)
     return HttpServerResponse.stream(Stream.fromPull(Effect.succeed(startingWith(first, pull))), response)
   })

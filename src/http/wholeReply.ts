@@ -20,7 +20,7 @@ interface WholeReplyOptions<P extends Prepared> extends Ready<P> {
 const learn = (record: RequestRecord, { span }: Reply, answer: Answer): void => {
   const { failure, filtered, finishReason, flags, tokens } = answer
   if (tokens !== undefined) {
-    record.count(tokens)
+    record.addTokens(tokens)
     span.used(tokens, finishReason, flags)
   }
   if (failure !== undefined) {
@@ -82,7 +82,7 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
     const [only] = prepared.bodies
     if (surface.join === undefined && only !== undefined) {
       const { answer, reply } = yield* ask(options, only, until)
-      record.answered()
+      record.addServedHeaders()
       return yield* respond(record.guarding?.reported(answer.body, reply.body) ?? answer.body, reply.bytes.length)
     }
     const answers = yield* Effect.forEach(
@@ -90,7 +90,7 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
       (body, at) => Effect.mapError(ask(options, body, until), (error) => surface.errorAt?.(error, at) ?? error),
       { concurrency: callConcurrency }
     )
-    record.answered()
+    record.addServedHeaders()
     const joined = surface.join?.(
       prepared,
       answers.map(({ answer }) => answer)

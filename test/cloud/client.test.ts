@@ -83,7 +83,7 @@ const calling = async (
       .execute(sent)
       .pipe(
         Scope.provide(scope),
-        Effect.provideService(CurrentCall, { received: () => {}, sent: () => {}, take: () => true, ...context })
+        Effect.provideService(CurrentCall, { received: () => {}, sent: () => {}, takeMemory: () => true, ...context })
       )
   )
   await nextTurn()
@@ -222,7 +222,7 @@ describe("a whole reply", () => {
       room -= bytes
       return true
     }
-    const call = await answered(200, { take })
+    const call = await answered(200, { takeMemory: take })
     call.cloud.receive(Buffer.alloc(20_000))
     assert.strictEqual(room, 50_000, "a stream takes none")
     const exit = read(call, Buffer.alloc(20_000), Buffer.alloc(20_000), "end")

@@ -16,7 +16,7 @@ import { maxTextBytes } from "../../src/contract/fields.ts"
 import { CountRequest, MessagesRequest } from "../../src/contract/Messages.ts"
 import { ResponsesRequest } from "../../src/contract/Responses.ts"
 import { version } from "../../src/contract/version.ts"
-import { makeJudge } from "../../src/http/body.ts"
+import { makeBodyDecoder } from "../../src/http/body.ts"
 import { parseExact } from "../../src/wire/parse.ts"
 
 type Requests = Schema.ConstraintDecoder<unknown>
@@ -31,7 +31,7 @@ const problem = (schema: Requests, value: unknown): string | undefined => {
 
 /** What is said of a request that is refused; undefined when it is accepted. */
 const words = (schema: Requests, value: unknown): string | undefined => {
-  const judged = Effect.runSync(Effect.result(makeJudge(schema)(value)))
+  const judged = Effect.runSync(Effect.result(makeBodyDecoder(schema)(value)))
   return Result.isSuccess(judged) ? undefined : judged.failure.message
 }
 const oddities: ReadonlyArray<unknown> = [

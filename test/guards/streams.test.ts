@@ -285,7 +285,7 @@ describe("a reply that is held whole", () => {
     Effect.gen(function* () {
       const about: About = {
         ...{ id: "", surface: "chat", level: "il5", caller: undefined, images: 0, files: 0, span: undefined },
-        take: () => true
+        takeMemory: () => true
       }
       const step = heldReply(
         {

@@ -177,7 +177,7 @@ describe.each(["sentence", "whole"])("a stream that guards hold back (%s)", (hol
         const step = heldReply(
           {
             ...{
-              about: { ...about, take: () => true },
+              about: { ...about, takeMemory: () => true },
               guards: [],
               reader: frameReader("responses"),
               actions: () => []

@@ -2,7 +2,7 @@
 import { Cause, Effect, Exit, Option, Result } from "effect"
 import type { Route } from "../../src/catalog/Route.ts"
 import type { ApiError, MessagesError } from "../../src/contract/Errors.ts"
-import { makeJudge } from "../../src/http/body.ts"
+import { makeBodyDecoder } from "../../src/http/body.ts"
 import { chat } from "../../src/surfaces/chat.ts"
 import { embeddings } from "../../src/surfaces/embeddings.ts"
 import { countTokens, messages } from "../../src/surfaces/messages.ts"
@@ -37,7 +37,7 @@ const serving = <Request extends NamesModel, P extends Prepared, E extends ApiEr
   routes: ReadonlyArray<Route>,
   headers: Readonly<Record<string, string>> = {}
 ): Serve => {
-  const judge = makeJudge<Request>(surface.schema)
+  const judge = makeBodyDecoder<Request>(surface.schema)
   return async (bytes, step, turns) => {
     const parse = (what: string, bytes: Buffer, options: Omit<ParseOptions, "numberOf">) => {
       const slices = parseInSlices(bytes, { ...options, numberOf: exactNumberOf })

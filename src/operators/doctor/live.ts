@@ -41,7 +41,7 @@ const asking = (level: Asking["about"]["level"], { surfaces, when }: GuardSettin
     images: 0,
     files: 0,
     span: undefined,
-    take: () => true
+    takeMemory: () => true
   },
   input: when === "after" ? "response" : "request",
   texts: [{ place: when === "after" ? "assistant" : "user", text: "Hello" }]
@@ -127,7 +127,7 @@ const call = Effect.fnUntraced(function* (
   const [body = {}] = bodies
   const attempts: Array<Attempt> = []
   const name = () => [`${entry.model.id} on ${cloud.name}`, attempts.at(-1)?.region ?? []].flat().join("/")
-  const record = { bytesIn: 0, keyId: undefined, span: undefined, attempts, received: 0, take: () => true }
+  const record = { bytesIn: 0, keyId: undefined, span: undefined, attempts, received: 0, takeMemory: () => true }
   return yield* cloud.provider.send({ route, operation, body: () => body, record }).pipe(
     Effect.tap(({ span }) => Effect.sync(() => span.end())),
     Effect.timed,
