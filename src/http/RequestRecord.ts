@@ -252,13 +252,13 @@ export class RequestRecord implements RequestFacts {
   }
 }
 
-/** The request's own; set by the request middleware. */
+/** The record of the request that the fiber serves; set by the request middleware. */
 export const CurrentRecord = Context.Reference<RequestRecord>("gateway/http/CurrentRecord", {
   defaultValue: () =>
     new RequestRecord({ id: "", startedAt: 0, method: "", path: "", source: undefined, surface: undefined })
 })
 
-/** Ends a request with an error, in the shape that `wire` gives it. */
+/** Ends a request with an error; `wire` makes the endpoint's. */
 export const refuse = <E>(record: RequestRecord, error: GatewayError, wire: (error: GatewayError) => E) => {
   record.refuse(error)
   const refused = Effect.fail(wire(error))

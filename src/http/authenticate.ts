@@ -28,20 +28,20 @@ type Request = HttpServerRequest.HttpServerRequest
 const plainAddress = (address: string): string =>
   address.replace(/%.*$/, "").replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, "")
 
-/** A hop as proxies write it: an address, maybe with a port, IPv6 in brackets then. */
+/** The address of a hop, which may have a port: IPv6 then has brackets. */
 const hopOf = (text: string): string | undefined => {
   const hop = text.trim()
   const address = plainAddress(/^\[([^\]]*)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop)
   return isIP(address) === 0 ? undefined : address
 }
 
-/** Most hops that are read. */
+/** Most hops of `X-Forwarded-For` that are read. */
 const maxHops = 32
 
 /**
  * The caller's address for records: that of the connection, or behind the operator's own proxies what they say
  * (docs/operation.md#usage-records). `trusted`: the networks whose `X-Forwarded-For` is believed (`GATEWAY_TRUSTED_PROXIES`). Each proxy appends the address that
- * called it, so the list is read from the right, as far as the proxies are trusted. The rest is whatever a caller wrote.
+ * called it, so the list is read from the right, as far as the proxies are trusted. The caller may have written the rest.
  */
 export const makeSourceOf = (trusted: Option.Option<string>) => {
   const isTrusted = Option.isSome(trusted) ? makeIsIn(trusted.value) : undefined
@@ -63,13 +63,13 @@ export const makeSourceOf = (trusted: Option.Option<string>) => {
 const unauthenticated = (message: string, why: Refusal = "certificate") =>
   new GatewayError({ reason: "unauthenticated", message, refused: { why } })
 
-/** A key in the wrong place is the commonest mistake, because most client libraries put it there. */
+/** Most client libraries send a key in `Authorization`. */
 const onlyAuthorization = unauthenticated(
   'The API key is missing: Authorization is not read. Send your key in the header x-api-key; with an SDK, as default_headers={"x-api-key": "…"} (Python) or defaultHeaders: {"x-api-key": "…"} (TypeScript).',
   "missing"
 )
 
-/** Node takes the first of two, a proxy in front maybe the other. */
+/** Whether a header came twice: Node takes the first, and a proxy may have checked the other. */
 const repeats = (request: Request, wanted: string): boolean => {
   const { rawHeaders } = NodeHttpServerRequest.toIncomingMessage(request)
   return rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === wanted).length > 1
@@ -107,7 +107,7 @@ const certificateOf = (
   return Result.succeed(socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined)
 }
 
-/** Made once; fails with `unauthenticated`, or as `Identity` does. */
+/** Answers who sent a request. Fails with `unauthenticated`, or as `Identity` does. Made once. */
 const makeAuthenticate = Effect.gen(function* () {
   const keys = yield* Keys
   const clock = yield* Clock.Clock
@@ -116,8 +116,8 @@ const makeAuthenticate = Effect.gen(function* () {
   const isProxy = Option.match(trustedProxies, { onNone: () => () => false, onSome: makeIsIn })
   const byKey = (secret: string) => Effect.fromResult(keys.authenticate(secret, clock.currentTimeMillisUnsafe()))
 
-  /** Without a key in `x-api-key`. */
-  const otherwise = (request: Request): Effect.Effect<CallerIdentity, GatewayError> =>
+  /** By a token, a certificate or a key in `Authorization`. */
+  const withoutApiKey = (request: Request): Effect.Effect<CallerIdentity, GatewayError> =>
     Effect.gen(function* () {
       const sent = yield* Effect.fromResult(bearerOf(request))
       if (Option.isSome(identity)) {
@@ -131,7 +131,7 @@ const makeAuthenticate = Effect.gen(function* () {
   return (request: Request): Effect.Effect<CallerIdentity, GatewayError> => {
     const secret = request.headers["x-api-key"] ?? ""
     if (secret !== "") return byKey(secret)
-    if (Option.isSome(identity) || bearerKeys) return otherwise(request)
+    if (Option.isSome(identity) || bearerKeys) return withoutApiKey(request)
     return request.headers.authorization === undefined ? byKey("") : Effect.fail(onlyAuthorization)
   }
 })
@@ -148,10 +148,10 @@ const refusalOf = (
 })
 
 /**
- * Checks who calls, and the caller's requests a minute, before the body is read (docs/api.md#authentication). What is refused has the
- * shape that `wire` gives it.
+ * Checks who calls, and the caller's requests a minute, before the body is read (docs/api.md#authentication). `wire` makes the endpoint's
+ * error.
  */
-const check = <E extends ApiError | MessagesError>(wire: (error: GatewayError) => E) =>
+const makeMiddleware = <E extends ApiError | MessagesError>(wire: (error: GatewayError) => E) =>
   Effect.gen(function* () {
     const authenticate = yield* makeAuthenticate
     const limit = yield* RateLimit
@@ -178,6 +178,6 @@ const check = <E extends ApiError | MessagesError>(wire: (error: GatewayError) =
   })
 
 export const apiKeyLayer = Layer.mergeAll(
-  Layer.effect(ApiKey, check(apiError)),
-  Layer.effect(MessagesKey, check(messagesError))
+  Layer.effect(ApiKey, makeMiddleware(apiError)),
+  Layer.effect(MessagesKey, makeMiddleware(messagesError))
 )

@@ -1,11 +1,11 @@
 /**
- * Fields that a cloud refuses, though the catalog does not know it yet (docs/decisions.md#fields-that-a-cloud-refuses): a new release
- * of a client sends something new, or a cloud takes less than its documents say. The field is left out, or the gateway does what it
- * asks for, and the request is sent again. Where that succeeds, the deployment remembers for an hour.
+ * Fields that a cloud refuses, though the catalog does not list them (docs/decisions.md#fields-that-a-cloud-refuses): a new release of a
+ * client sends something new, or a cloud takes less than its documents say. The request is sent again without the field, or with the
+ * gateway doing what the field asks for. Where that succeeds, the field is remembered for this deployment for an hour.
  *
- * The memory is shared by all callers, and a refusal quotes the caller. So a refusal is read only where it is the vendor's whole
- * sentence and names a place of the body that was sent, and what is remembered holds for that place in objects of the same kinds;
- * where the cloud refused a value, for that value only.
+ * All callers share what is remembered, and a refusal quotes the caller. So a refusal is read only where it is one of the vendor's known
+ * sentences as a whole and names a place of the body that was sent. What is remembered holds for that place in objects of the same kinds,
+ * and where the cloud refused a value, for that value only.
  */
 import { createHash } from "node:crypto"
 import { Effect, Result } from "effect"
@@ -23,7 +23,7 @@ import type { RequestRecord } from "./RequestRecord.ts"
 /** How often one request is sent again. */
 const maxResent = 3
 /** How long a field is remembered, in milliseconds. */
-const memory = 3_600_000
+const rememberedMillis = 3_600_000
 /** How many fields are remembered of a deployment, and how many in all. */
 const maxOfDeployment = 32
 const maxInAll = 256
@@ -40,8 +40,9 @@ const vendors: Readonly<Partial<Record<Operation, Refusals>>> = {
 }
 
 /**
- * Where the names lead in an object, as paths with the kinds of what they pass (`tools[custom].defer_loading`). Within a union the
- * cloud names the kind, too (`tools.0.custom.defer_loading`), so that a name can be read in two ways; `tagged`: not this one.
+ * The paths in an object that a cloud's names can mean, with the kinds of the objects on them (`tools[custom].defer_loading`). Within a
+ * union the cloud names the kind, too (`tools.0.custom.defer_loading`), so a name may be a kind or a field; `tagged`: the kind has been
+ * read.
  */
 const pathsIn = (
   object: JsonObject,
@@ -65,14 +66,14 @@ const pathsBelow = (name: string, value: Json | undefined, names: ReadonlyArray<
   return pathsIn(inner, inArray ? rest : names, false).map((path) => `${before}.${path}`)
 }
 
-/** What a request was sent as. */
 type Sent = Pick<Prepared, "bodies" | "operation">
 
-/** Fields that go together, and requests of which they go. */
+/** Fields that are left out together. */
 interface RefusedFields {
   readonly fields: Paths
+  /** They are left out of requests with the same context (`contextOf`). */
   readonly context: string
-  /** Fields whose values are part of the context. */
+  /** Fields that have their values in the context. */
   readonly of?: Paths | undefined
 }
 
@@ -88,7 +89,7 @@ const located = (
   return another === undefined && (path?.length ?? 0) <= maxPath ? path : undefined
 }
 
-/** What of the body the cloud refused, where it can be left out. */
+/** The fields of the body that the cloud refused; undefined where it refused no field that can be left out. */
 export const refusedIn = (error: GatewayError, sent: Sent): RefusedFields | undefined => {
   if (error.upstreamStatus !== 400 || error.code !== "upstream-invalid") return undefined
   const { bodies, operation } = sent
@@ -118,7 +119,7 @@ export interface Learned extends RefusedFields {
   readonly until: number
 }
 
-/** What is remembered, oldest first, with one more field; the oldest give way. */
+/** What is remembered, oldest first, with one more; beyond the limits the oldest go. */
 export const learn = (all: ReadonlyArray<Learned>, one: Learned, now: number): ReadonlyArray<Learned> => {
   const kept = all.filter(
     ({ deployment, context, fields, until }) =>
@@ -129,14 +130,14 @@ export const learn = (all: ReadonlyArray<Learned>, one: Learned, now: number): R
   return [...kept.filter((other) => other !== oldest), one]
 }
 
-/** All that stands at these paths, as a digest. */
+/** A digest of the values at these paths. */
 const digestOf = (body: JsonObject, paths: Paths): string => {
   const values: Array<Json> = []
   strip(body, compileStrip(paths), (_, value) => values.push(value))
   return createHash("sha256").update(JSON.stringify(values)).digest("base64")
 }
 
-/** The endpoint, and what decides there which fields are taken: version and betas, and the effort. With others, a field may be taken. */
+/** What a cloud's refusal depends on: the API, its version and betas, the effort, and the values of these fields. */
 const contextOf = ({ bodies: [body = {}], operation }: Sent, of: Paths | undefined): string => {
   const { anthropic_beta, anthropic_version, reasoning, reasoning_effort } = body
   const effort = reasoning_effort ?? objectOf(reasoning).effort
@@ -149,7 +150,7 @@ const none: ReadonlyArray<never> = []
 export const makeRefusalMemory = (now: () => number) => {
   let all: ReadonlyArray<Learned> = []
   return {
-    /** What of this request the deployment is known to refuse. */
+    /** Fields of this request that the deployment is known to refuse. */
     known: (deployment: Deployment, sent: Sent): Paths => {
       const [body] = sent.bodies
       if (all.length === 0 || body === undefined) return none
@@ -164,12 +165,12 @@ export const makeRefusalMemory = (now: () => number) => {
     /** A request succeeded without these fields, and would not have with them. */
     remember: (deployment: Deployment, found: ReadonlyArray<RefusedFields>): void => {
       const time = now()
-      for (const one of found) all = learn(all, { ...one, deployment, until: time + memory }, time)
+      for (const one of found) all = learn(all, { ...one, deployment, until: time + rememberedMillis }, time)
     }
   }
 }
 
-/** Makes what is sent, without these fields. */
+/** Prepares the request without these fields. */
 export type PrepareWithout<P extends Prepared> = (fields: ReadonlySet<string>) => Result.Result<Ready<P>, GatewayError>
 
 export const makeResend = () => {
@@ -184,14 +185,14 @@ export const makeResend = () => {
       return more.length === 0 ? Result.succeed(ready) : withoutKnown(prepareWithout, new Set([...fields, ...more]))
     })
 
-  /** Without what is known to be refused, from the start. */
+  /** Prepares the request without the fields that are known to be refused. */
   const prepare = <P extends Prepared>(prepareWithout: PrepareWithout<P>, fields: Iterable<string> = none) =>
     Effect.flatMap(
       inOneTurn(() => withoutKnown(prepareWithout, new Set(fields))),
       Effect.fromResult
     )
 
-  /** Sends it, and again without what the cloud refuses. `found`: what it refused so far, which is remembered only when the cloud has answered the request without it. */
+  /** Sends a request, and sends it again without what the cloud refuses. `found`: what it refused so far; remembered once the cloud has answered. */
   const send = <P extends Prepared, A, R>(
     ready: Ready<P>,
     record: RequestRecord,
@@ -199,7 +200,7 @@ export const makeResend = () => {
     call: (ready: Ready<P>) => Effect.Effect<A, GatewayError, R>,
     found: ReadonlyArray<RefusedFields> = none
   ): Effect.Effect<A, GatewayError, R> => {
-    const { prepared: asked, route } = ready
+    const { prepared, route } = ready
     const learned = Effect.tap(call(ready), () =>
       Effect.sync(() => {
         // A stream may have begun with a comment while the cloud is silent.
@@ -209,11 +210,11 @@ export const makeResend = () => {
     )
     if (found.length === maxResent) return learned
     return Effect.catch(learned, (error) => {
-      const refused = refusedIn(error, asked)
-      // What was left out and is refused anyway cannot be helped.
+      const refused = refusedIn(error, prepared)
+      // It was left out already, and is refused anyway.
       if (refused === undefined || refused.fields.some((field) => route.refused?.has(field) === true))
         return Effect.fail(error)
-      // This cloud has seen the request, wherever the next attempt gets.
+      // The headers name this cloud also where the next attempt reaches none.
       record.addServedHeaders()
       record.firstEventAt = undefined
       return Effect.flatMap(prepare(prepareWithout, [...(route.refused ?? none), ...refused.fields]), (again) =>

@@ -1,6 +1,6 @@
 /**
- * Around every request: it gets its ID and its record, every reply the headers that all replies have, and what
- * no route answers is answered here, in the shape of its path.
+ * Gives every request its ID, record and span, and every reply the headers that all replies have. It answers what no route answers, and
+ * writes the usage record, the log line and the metrics of a request that is over.
  */
 import { TLSSocket } from "node:tls"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
@@ -17,7 +17,7 @@ import { Settings } from "../Settings.ts"
 import { apiError, messagesError } from "../surfaces/errorResponse.ts"
 import { logRequest } from "../telemetry/logs.ts"
 import { RecordActivity, recordRequest } from "../telemetry/metrics.ts"
-import { makeRequestWatch, type RequestSpan } from "../telemetry/spans.ts"
+import { makeTrackRequest } from "../telemetry/spans.ts"
 import { makeSourceOf } from "./authenticate.ts"
 import { Drain } from "./Drain.ts"
 import { CurrentRecord, makeMemoryBudget, RequestRecord } from "./RequestRecord.ts"
@@ -27,7 +27,6 @@ const documents: ReadonlySet<string> = new Set(["/", "/docs", "/openapi.json"])
 
 const noRoute = (method: string, path: string): GatewayError => {
   const allow = endpointAt(path)?.method
-  // A path that cannot be decoded is none, whatever its method.
   if (allow !== undefined && allow !== method) {
     return new GatewayError({
       reason: "method",
@@ -42,10 +41,10 @@ const noRoute = (method: string, path: string): GatewayError => {
   })
 }
 
-/** The messages endpoints have a body of their own; everything else shares one. */
+/** The messages endpoints have their own error format; all other paths share one. */
 const isMessages = (path: string): boolean => path === "/v1/messages" || path.startsWith("/v1/messages/")
 
-/** The reply of what no endpoint answers, in the shape of its path. */
+/** The reply to a request that no endpoint answers, in the error format of its path. */
 export const errorReply = (path: string, error: GatewayError): HttpServerResponse.HttpServerResponse => {
   if (isMessages(path)) {
     const wire = messagesError(error)
@@ -55,7 +54,7 @@ export const errorReply = (path: string, error: GatewayError): HttpServerRespons
   return HttpServerResponse.jsonUnsafe(apiErrorBody(wire), { status: wire.status })
 }
 
-/** Headers that every reply of the path has. */
+/** The headers with the request's ID that replies of the path have. */
 const idHeaders = (path: string, id: string): Readonly<Record<string, string>> =>
   isMessages(path) ? { "x-request-id": id, "request-id": id } : { "x-request-id": id }
 
@@ -67,7 +66,7 @@ const overloaded = new GatewayError({
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** What HTTP forbids and is refused here, because Node's own refusals have no body and no ID. */
+/** Refuses what HTTP forbids, because Node's own refusals have no body and no ID. */
 const malformed = (request: Request): GatewayError | undefined => {
   const { headers, httpVersion, rawHeaders } = NodeHttpServerRequest.toIncomingMessage(request)
   let hosts = 0
@@ -92,39 +91,38 @@ const isHttps = ({ source }: Request): boolean =>
 /** The link to the usage notice that every reply carries (docs/api.md#usage-notice). */
 const link = '</>; rel="terms-of-service"'
 
-/** For callers that use TLS: for a year their browsers use nothing else. */
+/** Where the gateway serves TLS: browsers use nothing else for a year. */
 const strictTransport = { "strict-transport-security": "max-age=31536000" }
 /** Replies must not be cached; pages have cache headers of their own. */
 const notStored = { "cache-control": "no-store" }
 
-/** What is done once for every request that is over: its usage record, its log line, its metrics, the end of its span. */
-const makeFinish = Effect.gen(function* () {
+/** Writes the usage record, the log line and the metrics of a request that is over. */
+const makeReport = Effect.gen(function* () {
   const records = yield* UsageLog
   const { note } = yield* Quota
   const { metricsBy } = yield* Settings
   const recordActivity = yield* RecordActivity
-  /** `left`: the caller left before the end. `now` is in milliseconds since the epoch. */
-  return (facts: RequestRecord, left: boolean, now: number, { close, span }: RequestSpan): Effect.Effect<void> => {
-    if (facts.path === "/health") return Effect.void
+  /** `left`: the caller left before the end. */
+  return (facts: RequestRecord, left: boolean): Effect.Effect<void> => {
+    const now = facts.now()
     const { caller, charged: tokens, cost = 0 } = facts
-    // What the next request is measured by.
+    // The key's next request is checked against it.
     if (caller !== undefined) note(caller, facts.startedAt, (tokens?.input ?? 0) + (tokens?.output ?? 0), cost)
     const outcome = facts.finalOutcome(left)
     const record = usageRecordOf(facts, outcome, now)
     if (record !== undefined) records.record(record)
     recordRequest(metricsBy, facts, outcome, now, tokens)
     recordActivity?.(facts, outcome, now)
-    close(left)
-    return logRequest(facts, outcome, now, span)
+    return logRequest(facts, outcome, now, facts.span)
   }
 })
 
 export const requestMiddleware = HttpRouter.middleware(
   Effect.gen(function* () {
     const settings = yield* Settings
-    const finish = yield* makeFinish
+    const report = yield* makeReport
     const drain = yield* Drain
-    const watch = yield* makeRequestWatch
+    const trackRequest = yield* makeTrackRequest
     const clock = yield* Clock.Clock
     const tls = Option.isSome(settings.tlsCert)
     const sourceOf = makeSourceOf(settings.trustedProxies)
@@ -132,15 +130,16 @@ export const requestMiddleware = HttpRouter.middleware(
     let inFlight = 0
 
     /** Why a request does not reach the router; undefined where it does. */
-    const turnAway = (request: Request, path: string): GatewayError | undefined => {
+    const refusalOf = (request: Request, path: string): GatewayError | undefined => {
       if (inFlight > settings.maxInFlight && path !== "/health") return overloaded
       const refused = malformed(request)
       if (refused !== undefined) return refused
-      // The router forgives slashes, capitals and escapes; a request that it served so would belong to no surface.
+      // The router also serves paths that differ in slashes, capitals or escapes: they would belong to no surface.
       return endpointAt(path) !== undefined || documents.has(path) ? undefined : noRoute(request.method, path)
     }
 
-    const finished = (record: RequestRecord, reply: HttpServerResponse.HttpServerResponse) => {
+    /** The reply with all its headers; its status and size go to the record. */
+    const completed = (record: RequestRecord, reply: HttpServerResponse.HttpServerResponse) => {
       record.status = reply.status
       if (!record.stream) {
         record.bytesOut = "contentLength" in reply.body ? (reply.body.contentLength ?? 0) : 0
@@ -173,11 +172,8 @@ export const requestMiddleware = HttpRouter.middleware(
           },
           memory
         )
-        const watched = watch(record, {
-          headers: request.headers,
-          https: isHttps(request)
-        })
-        const { leave, span } = watched
+        const tracked = trackRequest(record, { headers: request.headers, https: isHttps(request) })
+        const { span } = tracked
         record.span = span
         inFlight++
 
@@ -186,43 +182,43 @@ export const requestMiddleware = HttpRouter.middleware(
           Context.add(CurrentRecord, record),
           span === undefined ? identity : Context.add(Tracer.ParentSpan, span)
         )
-        const over = (exit: Exit.Exit<unknown, unknown>) => {
+        const onEnd = (exit: Exit.Exit<unknown, unknown>) => {
           inFlight--
           const left = Exit.isFailure(exit)
           const ended = drain.ended()
           if (left && ended !== undefined) record.fail(ended)
           const response = NodeHttpServerRequest.toServerResponse(request)
-          // A caller that reads slowly takes what is left of a reply that is over, for as long as it may (`sockets.ts`).
+          // What a slow caller has not read yet stays in memory (`sockets.ts` limits for how long).
           if (response.destroyed || response.writableLength === 0) record.release()
           else response.once("close", () => record.release())
-          leave()
-          return finish(record, left, record.now(), watched)
+          tracked.end(left)
+          return path === "/health" ? Effect.void : report(record, left)
         }
-        const failed = (error: GatewayError) => {
+        const refuse = (error: GatewayError) => {
           record.refuse(error)
-          return finished(record, errorReply(path, error))
+          return completed(record, errorReply(path, error))
         }
-        const refused = turnAway(request, path)
+        const refused = refusalOf(request, path)
         const answer =
           refused === undefined
             ? Effect.matchCauseEffect(
                 Effect.updateContext(handler, (_: Context.Context<never>) => context),
                 {
-                  onSuccess: (reply) => Effect.succeed(finished(record, reply)),
+                  onSuccess: (reply) => Effect.succeed(completed(record, reply)),
                   onFailure: (cause) => {
                     if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
                     const error = Option.getOrUndefined(Cause.findErrorOption(cause))
                     return HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
-                      ? Effect.succeed(failed(noRoute(request.method, path)))
+                      ? Effect.succeed(refuse(noRoute(request.method, path)))
                       : Effect.as(
                           Effect.provideContext(Effect.logError("request failed", cause), context),
-                          failed(internal)
+                          refuse(internal)
                         )
                   }
                 }
               )
-            : Effect.succeed(failed(refused))
-        return Effect.andThen(Scope.addFinalizerExit(scope, over), answer)
+            : Effect.succeed(refuse(refused))
+        return Effect.andThen(Scope.addFinalizerExit(scope, onEnd), answer)
       })
   }),
   { global: true }

@@ -20,8 +20,8 @@ interface StreamReplyOptions extends Ready<Prepared> {
   readonly protocol: Protocol
 }
 
-/** Characters that are kept of a stream, tool calls above all: as many as a whole reply may have bytes. */
-const mostKept = 32 * 1024 * 1024
+/** Most characters that are kept of a stream, above all of tool calls: as many as a whole reply may have bytes. */
+const maxKept = 32 * 1024 * 1024
 
 const tooLarge = new GatewayError({
   reason: "upstream",
@@ -34,7 +34,7 @@ const response = {
   headers: { "x-accel-buffering": "no" }
 }
 
-/** Pulls what has been pulled already, then the rest. */
+/** Pulls `first`, which has been pulled already, then the rest. */
 const startingWith = <A, E>(first: A | undefined, rest: Pull.Pull<A, E>): Pull.Pull<A, E> => {
   let held = first
   return Effect.suspend(() => {
@@ -52,31 +52,31 @@ export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof mak
     const { protocol, prepared, route, provider, record } = options
     const fiber = yield* Effect.fiber
     const { progress } = protocol
-    const calls = makeAccumulator(limits.scanMode)
-    const ofRequest = record.memoryHeld
-    const spanOf = () => record.attempts.at(-1)?.span
+    const toolCalls = makeAccumulator(limits.scanMode)
+    const requestMemory = record.memoryHeld
+    const callSpan = () => record.attempts.at(-1)?.span
     const fail = (error: GatewayError) => {
       record.fail(error)
-      spanOf()?.fail(error)
+      callSpan()?.fail(error)
     }
     record.stream = true
     let withheld: string | undefined
     const hold = (more: number, all: number) =>
-      all > mostKept ? tooLarge : record.takeMemory(more) ? undefined : noRoom
+      all > maxKept ? tooLarge : record.takeMemory(more) ? undefined : noRoom
 
-    /** The reply is over, either way: flags and tokens go to the record and the span. */
-    const settle = (exit: Exit.Exit<unknown, unknown>) => {
+    /** Records how the reply ended, in the record and in the span of the call. */
+    const recordEnd = (exit: Exit.Exit<unknown, unknown>) => {
       const { failure, filtered, finishReason: finished, tokens } = protocol.summary()
       const finishReason = withheld ?? finished
-      record.flags = calls.flags().length
+      record.flags = toolCalls.flags().length
       record.counted = progress.end === "complete" && progress.early !== true
       record.received = progress.bytes + (progress.kept ?? 0)
       record.filtered = filtered === true || withheld !== undefined
       record.tokens = tokens
       if (failure !== undefined) fail(failure)
       record.streamEnd ??= Exit.isFailure(exit) ? "cancelled" : record.outcome === undefined ? "complete" : "error"
-      const span = spanOf()
-      // One count for one request: the span and its metric have what is recorded and charged.
+      const span = callSpan()
+      // The span and its metric have the tokens that are charged.
       const { charged } = record
       if (charged !== undefined) span?.used(charged, finishReason, record.flags)
       if (Exit.isFailure(exit)) span?.cancelled()
@@ -86,12 +86,12 @@ export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof mak
     const call = { route, operation: prepared.operation, body: singleUse(prepared.bodies[0] ?? {}), record }
     const bytes = reply(provider.stream(call), {
       protocol,
-      calls,
+      calls: toolCalls,
       onEvents: (count) => {
         record.events += count
         if (record.firstEventAt !== undefined) return
         record.firstEventAt = record.now()
-        spanOf()?.firstToken()
+        callSpan()?.firstToken()
       },
       hold,
       guard: record.guarding?.stream({
@@ -115,7 +115,7 @@ export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof mak
         })
         fail(error)
         record.streamEnd = "error"
-        const last = protocol.inBand(error, governanceSoFar(calls))
+        const last = protocol.inBand(error, governanceSoFar(toolCalls))
         return record.guarding?.failed(last) ?? last
       },
       onWaiting: (more) => {
@@ -130,20 +130,20 @@ export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof mak
         Effect.sync(() => {
           if (Exit.isSuccess(exit)) return
           const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-          if (error === undefined) return settle(exit)
-          spanOf()?.fail(error)
-          spanOf()?.end()
+          if (error === undefined) return recordEnd(exit)
+          callSpan()?.fail(error)
+          callSpan()?.end()
         })
       )
     )
     yield* Scope.addFinalizerExit(scope, (exit) =>
       Effect.andThen(
-        scanned(calls),
-        Effect.sync(() => settle(exit))
+        scanned(toolCalls),
+        Effect.sync(() => recordEnd(exit))
       )
     )
     record.addServedHeaders()
-    // The request has been sent, and is let go of.
-    record.takeMemory(-ofRequest)
+    // The request's body has been sent, and is no longer held.
+    record.takeMemory(-requestMemory)
     return HttpServerResponse.stream(Stream.fromPull(Effect.succeed(startingWith(first, pull))), response)
   })

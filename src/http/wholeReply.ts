@@ -1,4 +1,4 @@
-/** A whole reply: the calls that a request needs under one ceiling, and what each of them came to. */
+/** A whole reply: makes the calls that a request needs, within one time limit, and records what each of them used. */
 import { Duration, Effect, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { Body, Provider, Reply } from "../cloud/Provider.ts"
@@ -16,15 +16,15 @@ interface WholeReplyOptions<P extends Prepared> extends Ready<P> {
   readonly surface: Pick<Surface<never, P, ApiError | MessagesError>, "ahead" | "answer" | "errorAt" | "join">
 }
 
-/** What a call came to goes to its span and to the request; several calls of a request add up. */
-const learn = (record: RequestRecord, { span }: Reply, answer: Answer): void => {
+/** Records an answer in the span of its call and in the request's record, where several calls add up. */
+const recordAnswer = (record: RequestRecord, { span }: Reply, answer: Answer): void => {
   const { failure, filtered, finishReason, flags, tokens } = answer
   if (tokens !== undefined) {
     record.addTokens(tokens)
     span.used(tokens, finishReason, flags)
   }
   if (failure !== undefined) {
-    // What a cloud says of its own failure is no output.
+    // An error is no output.
     record.received = 0
     record.fail(failure)
     span.fail(failure)
@@ -40,7 +40,8 @@ const json = { contentType: "application/json" }
 
 export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Limits) => {
   const ceiling = Duration.toMillis(requestCeiling)
-  const read = Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>, reply: Reply) {
+  /** Reads the reply, scans its tool calls and has it guarded. */
+  const readReply = Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>, reply: Reply) {
     const { record, prepared, provider, route, surface } = options
     if (surface.ahead !== undefined) yield* inSlices(surface.ahead(reply.body))
     const answered = yield* inOneTurn(() => surface.answer(prepared, reply))
@@ -54,16 +55,17 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
     const { body, calls, ...summary } = answered.success
     const governance = yield* inSlices(governanceOfCalls(calls, scanMode))
     const answer: Answer = { ...summary, body: body(governance), flags: governance?.flags.length ?? 0 }
-    learn(record, reply, answer)
+    recordAnswer(record, reply, answer)
     const { guarding } = record
     if (guarding === undefined) return answer
     return { ...answer, body: yield* guarding.reply(answer.body, reply.body) }
   })
 
-  const ask = <P extends Prepared>(options: WholeReplyOptions<P>, body: Body, until: number) => {
+  /** `until`: when the reply must have ended, in milliseconds of `performance.now()`. */
+  const callCloud = <P extends Prepared>(options: WholeReplyOptions<P>, body: Body, until: number) => {
     const { prepared, provider, record, route } = options
     const sent = provider.send({ route, operation: prepared.operation, body: () => body, record, until })
-    return Effect.flatMap(sent, (reply) => Effect.map(read(options, reply), (answer) => ({ answer, reply })))
+    return Effect.flatMap(sent, (reply) => Effect.map(readReply(options, reply), (answer) => ({ answer, reply })))
   }
 
   const respond = (body: AnswerBody, size: number) =>
@@ -75,19 +77,19 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
           : HttpServerResponse.uint8Array(printed, json)
     )
 
-  /** The first call that fails ends the others. */
+  /** Several calls run side by side; the first that fails ends the others. */
   return Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>) {
     const { record, prepared, surface } = options
     const until = performance.now() + ceiling
     const [only] = prepared.bodies
     if (surface.join === undefined && only !== undefined) {
-      const { answer, reply } = yield* ask(options, only, until)
+      const { answer, reply } = yield* callCloud(options, only, until)
       record.addServedHeaders()
       return yield* respond(record.guarding?.reported(answer.body, reply.body) ?? answer.body, reply.bytes.length)
     }
     const answers = yield* Effect.forEach(
       prepared.bodies,
-      (body, at) => Effect.mapError(ask(options, body, until), (error) => surface.errorAt?.(error, at) ?? error),
+      (body, at) => Effect.mapError(callCloud(options, body, until), (error) => surface.errorAt?.(error, at) ?? error),
       { concurrency: callConcurrency }
     )
     record.addServedHeaders()

@@ -17,7 +17,7 @@ import {
   streamsInFlight
 } from "./metrics.ts"
 
-/** What is undefined is left out. */
+/** Those that are undefined are left out. */
 export type Attributes = Readonly<Record<string, unknown>>
 
 /** `Effect.makeSpan` for code that is no effect; undefined where nothing is traced. `startTime` is in nanoseconds since the epoch. */
@@ -37,16 +37,16 @@ export const makeOpenSpan = Effect.gen(function* () {
     })
 })
 
-/** Time since the epoch from now on, by the clock that is never set: a span does not end before it began. */
+/** Nanoseconds since the epoch by the monotonic clock, so that a span never ends before it began. */
 export const startTimer = (clock: Clock.Clock): (() => bigint) => {
   const zero = clock.currentTimeNanosUnsafe() - clock.monotonicTimeNanosUnsafe()
   return () => zero + clock.monotonicTimeNanosUnsafe()
 }
 
-/** The `error.type` of what a caller gave up, which is no failure. */
+/** The `error.type` of a request or call that was given up, which is no failure. */
 export const cancelled = "cancelled"
 
-/** Ends a span with all that is known of it. A failure is named by its kind: its message may quote a caller. */
+/** Ends a span with its attributes; `endTime` in nanoseconds since the epoch. A failure is named by its kind, because its message may quote a caller. */
 export const endSpan = (span: Tracer.Span, endTime: bigint, attributes: Attributes) => {
   for (const key in attributes) if (attributes[key] !== undefined) span.attribute(key, attributes[key])
   const failure = attributes["error.type"]
@@ -55,17 +55,17 @@ export const endSpan = (span: Tracer.Span, endTime: bigint, attributes: Attribut
 
 // The server span of a request (OpenTelemetry HTTP conventions), and the gauges of what is in flight.
 
-/** What a span says of a request beyond its facts. */
+/** What the span of a request has beside its facts. */
 interface TracedRequest {
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly https: boolean
 }
 
 /**
- * Made once, with the server; then called for every request. The span sees all that the request came to. The caller's W3C trace
- * context is continued. Health checks are not traced.
+ * Counts requests in flight, and opens a span for each that continues the caller's W3C trace context. Health checks have no span. Made
+ * once, with the server.
  */
-export const makeRequestWatch = Effect.gen(function* () {
+export const makeTrackRequest = Effect.gen(function* () {
   const inFlight = new Set<RequestFacts>()
   yield* gaugeOf(requestsInFlight, () => inFlight.size)
   yield* gaugeOf(streamsInFlight, () => [...inFlight].filter(({ stream }) => stream).length)
@@ -79,33 +79,29 @@ export const makeRequestWatch = Effect.gen(function* () {
         ? undefined
         : openSpan?.(nameOf(facts), "server", parentOf(request.headers.traceparent), now())
     return {
-      /** What the request does is done in it, and logged with it; undefined where nothing is traced. */
+      /** The parent of the request's other spans; undefined where nothing is traced. */
       span,
-      /** The request is no longer in flight. */
-      leave: () => void inFlight.delete(facts),
-      /** Ends the span, once all is known of the request; `left`: the caller left before the end. */
-      close: (left: boolean): void => {
+      /** The request is over, and all its facts are known. `left`: the caller left before the end. */
+      end: (left: boolean): void => {
+        inFlight.delete(facts)
         if (span !== undefined) endSpan(span, now(), attributesOf(facts, request, errorOf(facts, left)))
       }
     }
   }
 })
-/** A request that is being watched. */
-export type RequestSpan = ReturnType<Effect.Success<typeof makeRequestWatch>>
-
-/** Longest text of a caller's that is kept, in characters. */
+/** Longest text of a caller's in an attribute, in characters. */
 const maxText = 200
 
-/** The caller's span, if it is one. */
+/** The caller's span; undefined where the header is not valid. */
 const parentOf = (traceparent: string | undefined) =>
   traceparent === undefined
     ? undefined
     : Option.getOrUndefined(HttpTraceContext.w3c(Headers.fromRecordUnsafe({ traceparent })))
 
-/** Paths that no route answers are without end: their spans are named by the method alone. */
+/** Any number of paths have no route: their spans are named by the method alone. */
 const nameOf = ({ method, path, surface }: RequestFacts) => (surface === undefined ? method : `${method} ${path}`)
 
-/** What the server failed at: a 5xx, a stream that broke off. */
+/** The `error.type` of a 5xx, of a stream that broke off and of a request that was given up. */
 const errorOf = ({ failure, outcome, status, streamEnd }: RequestFacts, left: boolean): string | undefined => {
   if (left && outcome === undefined) return cancelled
   return status >= 500 || streamEnd === "error" ? (failure ?? String(status)) : undefined
@@ -129,14 +125,14 @@ const attributesOf = (
   "error.type": error
 })
 
-// The client span of one upstream call, and its metrics (OpenTelemetry GenAI conventions). Its time is over at the call's last
-// byte, at its error, or when it is given up; what is learned later, such as the usage, is still on it.
+// The client span of one upstream call, and its metrics (OpenTelemetry GenAI conventions). It lasts to the call's last byte, its error,
+// or until it is given up; attributes that are known later, such as the usage, are added before it is ended.
 
-/** What a call is, from its start. */
+/** What is known of a call when it begins. */
 export interface CallSpanOptions extends CallLabels {
   /** The upstream's ID of the model. */
   readonly deployment: string
-  /** The one that is asked. */
+  /** Where the call goes. */
   readonly region: string
   readonly stream: boolean
 }
@@ -198,11 +194,11 @@ const makeCall = (options: CallSpanOptions, now: () => bigint, startedAt: bigint
     answered: (answer: number): void => {
       status = answer
     },
-    /** Asked for them only where a span says so. */
-    named: (of: () => ResponseNames): void => {
-      if (span !== undefined) names = of()
+    /** What the cloud calls its reply; read only where there is a span. */
+    named: (read: () => ResponseNames): void => {
+      if (span !== undefined) names = read()
     },
-    /** What the call came to; the last word counts. */
+    /** What the call used; the last report counts. */
     used: (tokens: Tokens, finishReason?: string, flags = 0): void => {
       usage = { tokens, finishReason, flags }
     },
@@ -221,7 +217,7 @@ const makeCall = (options: CallSpanOptions, now: () => bigint, startedAt: bigint
     received: (): void => {
       endedAt ??= now()
     },
-    /** The call is given up, by no fault of the cloud: a caller left, a sibling call failed, the request's time is over. Nothing, if it was over. */
+    /** The call is given up: a caller left, a sibling call failed, the request's time is over. Ignored where the call was over. */
     cancelled: (): void => {
       if (endedAt !== undefined) return
       error = cancelled
@@ -231,9 +227,9 @@ const makeCall = (options: CallSpanOptions, now: () => bigint, startedAt: bigint
       error ??= errorType(failure)
       endedAt ??= now()
     },
-    /** From when to when the call took, in nanoseconds of its clock; until now while it is not over. */
+    /** When the call began and ended, in nanoseconds since the epoch; now while it is not over. */
     period: (): readonly [from: bigint, to: bigint] => [startedAt, endedAt ?? now()],
-    /** Counts the call and ends the span, once. To be called when nothing more will be learned, by what opened it. */
+    /** Records the call's metrics and ends the span, once; called when all is known of the call. */
     end: (): void => {
       if (ended) return
       ended = true
@@ -246,7 +242,7 @@ const makeCall = (options: CallSpanOptions, now: () => bigint, startedAt: bigint
 
 export type CallSpan = ReturnType<typeof makeCall>
 
-/** Made once, with what calls; then called for every call, whose span it opens where spans are exported. */
+/** Opens the span of a call, where spans are exported. Made once. */
 export const makeCallSpans = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const openSpan = yield* makeOpenSpan
