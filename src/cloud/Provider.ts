@@ -1,6 +1,6 @@
 /**
- * A provider reaches one cloud; what is asked of it is the surface's or the dialect's business. `makeProvider` makes it of a cloud,
- * which is four values: endpoint, auth, framing, and what is taken out of its words.
+ * A provider makes calls to one cloud; their bodies are made by surfaces and dialects. `makeProvider` makes it from a `Cloud`: endpoint,
+ * credentials, framing, and what is scrubbed from error messages.
  */
 import { Context, type Effect, type Stream, type Tracer } from "effect"
 import type { Cloud as CloudName } from "../catalog/clouds.ts"
@@ -27,11 +27,11 @@ export interface Attempt {
   sent: boolean
   /** The cloud's own ID of the call. */
   requestId: string | undefined
-  /** When bytes of a streamed reply came last, in milliseconds of the process's clock. */
+  /** When bytes of a streamed reply came last, in milliseconds of `performance.now()`. */
   lastBytesAt: number
 }
 
-/** What a call needs of the request that it is for, and what the request learns of it. */
+/** The part of the request's record that a call reads and writes. */
 export interface CallRecord {
   readonly bytesIn: number
   /** The caller's key, which decides the order of regions. */
@@ -46,15 +46,15 @@ export interface CallRecord {
   readonly takeMemory: (bytes: number) => boolean
 }
 
-/** What is asked of a cloud. */
+/** One call to a cloud. */
 export interface UpstreamCall {
   readonly route: Route
   readonly operation: Operation
-  /** Asked for once, when the call is made. */
+  /** Read once, when the call is made. */
   readonly body: () => Body
   readonly record: CallRecord
-  /** When a whole reply must have ended, in milliseconds of the process's clock; a stream has its own deadlines. */
-  readonly until?: number | undefined
+  /** When a whole reply must have ended, in milliseconds of `performance.now()`; streams have `stream/deadlines.ts`. */
+  readonly deadline?: number | undefined
 }
 
 /** A whole reply: a JSON object. */
@@ -71,14 +71,14 @@ export class Provider extends Context.Service<
   Provider,
   {
     readonly send: (call: UpstreamCall) => Effect.Effect<Reply, GatewayError>
-    /** A cut, a bad frame or an exception frame is a failure. */
+    /** Fails for a reply that is cut, and for a bad frame or an exception frame. */
     readonly stream: (call: UpstreamCall) => Stream.Stream<Event, GatewayError>
-    /** What a failure inside a reply of the route means to the caller. */
+    /** The error for a failure inside a reply of the route. */
     readonly faultError: (route: Route, fault: UpstreamFault) => GatewayError
   }
 >()("gateway/cloud/Provider") {}
 
-/** A call, as far as its address and its words depend on it. */
+/** What the address, the framing and the body of a call depend on. */
 export interface CallKind {
   readonly route: Route
   readonly operation: Operation
@@ -96,7 +96,7 @@ export interface Cloud {
   readonly endpoint: {
     /** The operator's own address, without a trailing slash. */
     readonly baseUrl: string | undefined
-    /** All that may answer, inside one boundary; the first is asked first. */
+    /** All that may serve the call, inside one boundary. */
     readonly regions: (call: CallKind) => ReadonlyArray<string>
     /** Scheme and host of a region. */
     readonly host: (region: string) => string
@@ -104,12 +104,12 @@ export interface Cloud {
     readonly path: (call: CallKind, region: string) => string
     /** The body as this cloud takes it. */
     readonly message: (call: CallKind, body: Body) => Message
-    /** The body of a whole reply, in the words of the vendor's own API. */
+    /** The body of a whole reply in the format of the vendor's own API; undefined where it is not one. */
     readonly reply?: (call: CallKind, body: JsonObject) => JsonObject | undefined
   }
   readonly auth: Credential
   /** How a streamed reply is framed. */
   readonly framing: (call: CallKind) => { readonly contentType: string; readonly decoder: () => Decoder }
-  /** Takes out of the cloud's words what is the operator's. */
+  /** Takes out of an error message what belongs to the operator. */
   readonly scrub: (route: Route) => Scrub
 }

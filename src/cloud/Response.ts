@@ -12,10 +12,10 @@ import {
 } from "effect/http"
 import { GatewayError, noRoom } from "../catalog/GatewayError.ts"
 
-/** What a call may use, and what is called while it runs. */
+/** What a call may use, and the callbacks that record what it does. */
 export interface CallContext {
-  /** When it fails if its reply has not ended, in milliseconds of the process's clock. */
-  readonly until?: number | undefined
+  /** When the call fails if its reply has not ended, in milliseconds of `performance.now()`. */
+  readonly deadline?: number | undefined
   /** The first byte of the request is about to be sent. */
   readonly sent: () => void
   /** Takes memory for bytes of a whole reply; false where there is none left. */
@@ -24,7 +24,7 @@ export interface CallContext {
   readonly received: (bytes: number) => void
 }
 
-/** What is known when the head has come. */
+/** The head of a reply. */
 export interface Head {
   readonly status: number
   readonly headers: Headers.Headers
@@ -38,7 +38,7 @@ const maxErrorBytes = 64 * 1024
 /** Bytes that wait for a reader before the cloud has to. */
 const maxWaiting = 16 * 1024
 /** How long a reply that is not read to its end may take to end, in milliseconds. */
-const afterwards = 1_000
+const drainMillis = 1_000
 
 export const abandoned = new GatewayError({ reason: "upstream", message: "the call was given up", code: "cancelled" })
 const tooLarge = new GatewayError({
@@ -63,7 +63,7 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
   private readonly call: Pick<CallContext, "received" | "takeMemory">
   private chunks: Array<Uint8Array> = []
   private size = 0
-  /** Most bytes of a body that is read whole. */
+  /** Largest body in bytes; set when it is read whole. */
   private limit: number | undefined
   private ended: Exit.Exit<void, Failure> | undefined
   private discarding: NodeJS.Timeout | undefined
@@ -110,7 +110,7 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
     this.chunks = []
     if (Exit.isFailure(exit)) this.destroy(abandoned)
     else {
-      this.discarding = setTimeout(() => this.destroy(abandoned), afterwards)
+      this.discarding = setTimeout(() => this.destroy(abandoned), drainMillis)
       this.controller.resume()
     }
   }

@@ -177,7 +177,7 @@ const message = (call: CallKind, body: Body): Message => {
   return { body: invokeBody(body), headers: isFramed(call) ? { "x-amzn-bedrock-accept": "application/json" } : {} }
 }
 
-/** Bedrock's words for a count and its own additions to a message, in the words of the messages format. */
+/** The body in the messages format: Bedrock has its own field for a count, and adds metrics to a message. */
 const reply = ({ operation }: CallKind, body: JsonObject): JsonObject | undefined => {
   if (operation === "messages") return withoutMetrics(body)
   if (operation !== "count") return body

@@ -2,8 +2,8 @@
  * The one place where a call leaves the process: Effect's `HttpClient` over undici's dispatcher. Effect's own client over undici takes
  * 181 µs of processor time a call where this takes 53, more than everything else that a whole reply costs.
  *
- * It sends no trace headers, follows no redirects, and has the deadline that its caller gives it. The scope ends the call: a reply that
- * has not ended is destroyed where the scope fails, and has a second to end where it succeeds, so that its connection is used again.
+ * It sends no trace headers, follows no redirects, and has the deadline of its `CallContext`. When the scope closes before the reply has
+ * ended, the reply is destroyed where the scope failed, and has a second to end where it succeeded, so that its connection is used again.
  */
 import { Dispatcher } from "@effect/platform-node/NodeHttpClient"
 import type Undici from "@effect/platform-node/Undici"
@@ -18,14 +18,14 @@ export const CurrentCall = Context.Reference<CallContext>("gateway/cloud/Current
   defaultValue: () => ({ sent: () => {}, takeMemory: () => true, received: () => {} })
 })
 
-/** Bodies above this many bytes are given to undici as an iterable: it holds a whole one until the reply has ended. */
-const heldBytes = 4 * 1024
+/** Larger bodies are given to undici as an iterable, in bytes: it holds a buffer until the reply has ended. */
+const maxBufferBytes = 4 * 1024
 
 type Request = HttpClientRequest.HttpClientRequest
 type Failure = HttpClientError.HttpClientError
 
-/** The headers of a reply that the gateway looks at; everything else stays behind. */
-const kept = [
+/** The headers of a reply that are kept: those that the gateway reads. */
+const keptHeaders = [
   "content-type",
   "content-encoding",
   "retry-after",
@@ -36,10 +36,10 @@ const kept = [
   "x-request-id"
 ]
 
-/** A header that came twice counts as its first. */
+/** Of a header that came twice the first is kept. */
 const headersOf = (given: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>): Headers.Headers => {
   const headers: Record<string, string> = {}
-  for (const name of kept) {
+  for (const name of keptHeaders) {
     const value = given[name]
     const first = typeof value === "string" ? value : value?.[0]
     if (first !== undefined) headers[name] = first
@@ -47,7 +47,7 @@ const headersOf = (given: Readonly<Record<string, string | ReadonlyArray<string>
   return Headers.fromRecordUnsafe(headers)
 }
 
-/** A body that is let go of as soon as it has been sent. */
+/** A body that is no longer held once it has been sent. */
 function* sentOnce(body: () => Uint8Array): Generator<Uint8Array> {
   yield body()
 }
@@ -57,15 +57,15 @@ type Options = Omit<Undici.Dispatcher.DispatchOptions, "body"> & {
   readonly body: Uint8Array | Iterable<Uint8Array> | null
 }
 
-/** Requests have their whole address in `url`, as a URL parser writes it. */
+/** `url` is the whole address, as a URL parser prints it. */
 const optionsOf = ({ body, headers, method, url }: Request): Options => {
   const [origin = ""] = /^https?:\/\/[^/]+/.exec(url) ?? []
   const to = { origin, path: url.slice(origin.length), method, headers, headersTimeout: 0, bodyTimeout: 0 }
   if (body._tag !== "Uint8Array") return { ...to, body: null }
-  return { ...to, body: body.body.length <= heldBytes ? body.body : sentOnce(singleUse(body.body)) }
+  return { ...to, body: body.body.length <= maxBufferBytes ? body.body : sentOnce(singleUse(body.body)) }
 }
 
-/** A call with a body of JSON. */
+/** A request with a body of JSON. */
 export const postJson = (url: URL, headers: Readonly<Record<string, string>>, body: Uint8Array): Request =>
   HttpClientRequest.makeWith(
     "POST",
@@ -80,12 +80,12 @@ export const postJson = (url: URL, headers: Readonly<Record<string, string>>, bo
 const outline = (method: string, url: string) => (): Request =>
   HttpClientRequest.makeWith(method, url, UrlParams.empty, Option.none(), Headers.empty, HttpBody.empty)
 
-/** What lives as long as the reply. Apart from `execute`, whose variables it would hold, the request's body among them. */
+/** Not inlined into `execute`: its closures live as long as the reply, and would hold the request's body. */
 const dispatch = (
   dispatcher: Undici.Dispatcher,
   options: Options,
   request: Head["request"],
-  { received, sent, takeMemory, until }: CallContext,
+  { deadline, received, sent, takeMemory }: CallContext,
   scope: Scope.Scope
 ) =>
   Effect.callback<Response, Failure>((resume) => {
@@ -95,35 +95,35 @@ const dispatch = (
       })
     let controller: Undici.Dispatcher.DispatchController | undefined
     let response: Response | undefined
-    let left = false
+    let aborted = false
     const abort = (reason: GatewayError) => {
-      left = true
+      aborted = true
       clearTimeout(timer)
       controller?.abort(reason)
     }
     const timer =
-      until === undefined
+      deadline === undefined
         ? undefined
         : setTimeout(() => {
             resume(Effect.fail(failed(ceilingError)))
             abort(ceilingError)
-          }, until - performance.now())
+          }, deadline - performance.now())
     dispatcher.dispatch(options as Undici.Dispatcher.DispatchOptions, {
       onRequestStart(started) {
         controller = started
-        if (left) started.abort(abandoned)
+        if (aborted) started.abort(abandoned)
         else sent()
       },
       onResponseStart(started, status, headers) {
-        // They are parts of the first read of the socket, all of which they would keep.
+        // They are slices of the socket's first read, and would hold all of it.
         started.rawHeaders = null
-        if (status < 200 || left) return
+        if (status < 200 || aborted) return
         const reply = new Response({ status, headers: headersOf(headers), request }, started, { received, takeMemory })
         response = reply
         const close = Scope.addFinalizerExit(scope, (exit) => Effect.sync(() => reply.close(exit)))
         const begin = () => resume(Effect.as(close, reply))
-        // A whole reply is read once undici has parsed what came with the head, and need not be waited for.
-        if (until === undefined) begin()
+        // A whole reply is read once undici has parsed what came with its head, so that its reader need not wait.
+        if (deadline === undefined) begin()
         else queueMicrotask(begin)
       },
       onResponseData: (_, chunk) => response?.push(chunk),

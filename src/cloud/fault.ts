@@ -1,6 +1,6 @@
 /**
- * What a failed call means to the caller: a connection, or what the cloud said, wherever it did: in a status, in a frame, or inside a reply that began
- * well (docs/api.md#what-becomes-of-a-clouds-error). The one place where an upstream's words are freed of what is the operator's.
+ * Makes a `GatewayError` of any failure of a call: of the connection, of a status, of a frame, or inside a reply that began as a success
+ * (docs/api.md#what-becomes-of-a-clouds-error). The only place where a cloud's messages are scrubbed of what belongs to the operator.
  */
 import type { Headers, HttpClientError } from "effect/http"
 import { type Code, GatewayError, type Reason } from "../catalog/GatewayError.ts"
@@ -16,7 +16,7 @@ import {
 import type { FramingFailure } from "../stream/framing.ts"
 import { type JsonObject, objectOf, readObject, textOf } from "../wire/json.ts"
 
-// Connections: their failures by name, without a word of what the library says about them.
+// Failures of connections, by their codes: nothing of the library's messages is passed on.
 
 /** Codes of failures before any byte of the request was sent, by Node and undici. */
 const beforeSending = new Set([
@@ -34,7 +34,7 @@ const beforeSending = new Set([
 ])
 const certificate = /^(CERT_|ERR_TLS_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|ERR_SSL_)/
 
-/** Looks for a system or library code along a chain of causes. */
+/** The first system or library code in a chain of causes. */
 const codeOf = (error: unknown): string | undefined => {
   let current = error
   for (let depth = 0; depth < 8 && typeof current === "object" && current !== null; depth++) {
@@ -54,7 +54,7 @@ const noDescriptors = new GatewayError({
   retryAfter: 1
 })
 
-/** A failed connection, as the caller may know it. */
+/** The caller's error for a failed connection. */
 const transportError = (error: unknown): GatewayError => {
   const code = codeOf(error) ?? ""
   if (code === "UND_ERR_CONNECT_TIMEOUT") {
@@ -68,10 +68,10 @@ const transportError = (error: unknown): GatewayError => {
   return failed("the connection to the cloud that serves this model failed", "connection")
 }
 
-/** A body that ended before its end. */
+/** A reply that broke off. */
 export const brokenOff = failed("the cloud that serves this model broke off its reply", "cut")
 
-/** A failed call, as the caller may know it. */
+/** The caller's error for a failed call. */
 export const clientError = ({ reason }: HttpClientError.HttpClientError): GatewayError => {
   const { cause } = reason
   if (cause instanceof GatewayError) return cause
@@ -95,7 +95,7 @@ const unsent: ReadonlySet<Code | undefined> = new Set<Code>([
 export const isUnsent = ({ code, upstreamStatus }: GatewayError): boolean =>
   upstreamStatus === undefined && unsent.has(code)
 
-// What a cloud says
+// Errors of clouds
 
 /** Longest message of an upstream that is passed on, in characters. */
 const maxMessage = 2_000
@@ -121,7 +121,7 @@ export const makeScrub =
 interface Meaning {
   readonly reason: Reason
   readonly code: Code
-  /** Undefined: the cloud's own words, scrubbed. */
+  /** Undefined: the cloud's own message, scrubbed. */
   readonly message?: string
 }
 
@@ -157,7 +157,7 @@ const meanings: ReadonlyMap<number, Meaning> = new Map([
   [429, limited]
 ])
 
-/** The failure as the caller may know it. */
+/** The caller's error for a failure of the cloud. */
 export const faultError = (fault: UpstreamFault, scrub: Scrub): GatewayError => {
   if (fault._tag === "Broken") {
     const { kind, message } = fault
@@ -183,7 +183,7 @@ const errorBody = (body: string): JsonObject =>
     })
   )
 
-/** Its words. */
+/** The message of an error body. */
 const messageOf = (top: JsonObject): string | undefined =>
   textOf(objectOf(top.error).message) || textOf(top.message) || textOf(top.Message) || undefined
 
@@ -193,7 +193,7 @@ export const retryAfterOf = (headers: Headers.Headers): number | undefined => {
   return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) : undefined
 }
 
-/** A reply whose status is no success. */
+/** The failure that a status and its body stand for. */
 export const statusFault = (status: number, headers: Headers.Headers, body: string): Refused => {
   const top = errorBody(body)
   const error = objectOf(top.error)
@@ -214,7 +214,7 @@ const exceptions: Readonly<Record<string, number>> = {
   modelstreamerrorexception: 424
 }
 
-/** A stream that broke: a bad frame is the cloud's failure, an exception frame is a refusal with a delay. */
+/** The caller's error for a stream that broke: a bad frame is a failure of the cloud, an exception frame has a status. */
 export const framingError = (failure: FramingFailure, scrub: Scrub): GatewayError => {
   if (failure._tag === "UpstreamException") {
     const status = exceptions[failure.type.toLowerCase()] ?? failure.status ?? 500
@@ -229,7 +229,7 @@ export const framingError = (failure: FramingFailure, scrub: Scrub): GatewayErro
       })
 }
 
-/** What a cloud sent instead of a reply. `status`: with which it did. */
+/** The error for a cloud that sent something else than a reply, with `status`. */
 export const unexpected = (what: string, code: "content-type" | "redirect" | "invalid-utf8", status?: number) =>
   new GatewayError({
     reason: "upstream",

@@ -1,8 +1,8 @@
 /**
- * The provider of a cloud: it prints a call, makes it as often as it must, and reads the reply, whole or event by event.
+ * The provider of a cloud: it prints the body of a call, makes the call, and reads the reply, whole or event by event.
  *
- * A call is tried once more when the connection failed before anything was sent, once more with new credentials, and once more in another
- * region of the same deployment when one is at its limit. Never in another deployment. Each attempt has its own span.
+ * A call is tried once more where the connection failed before anything was sent, once more with new credentials, and once more in
+ * another region of the same deployment where one is at its limit. It is never tried in another deployment. Each attempt has its own span.
  */
 import { isUtf8 } from "node:buffer"
 import { Cause, Context, Effect, Exit, Layer, Option, Scope, Stream } from "effect"
@@ -36,16 +36,14 @@ import { makeBreaker, makeRegions, type Target, targetOf } from "./regions.ts"
 
 // Attempts
 
-/** An attempt that was answered with success; the reader of the reply ends its span. */
-interface Answer {
+/** A reply whose head says success; its reader ends the span of the attempt. */
+interface OpenReply {
   readonly response: HttpClientResponse.HttpClientResponse
   readonly attempt: Attempt
 }
 
-type Answering = Effect.Effect<Answer, GatewayError, Scope.Scope>
-
-/** A region at its limit, or one that has no room for more. */
-const full: ReadonlySet<number | undefined> = new Set([429, 503, 529])
+/** Statuses of a region at its limit. */
+const limited: ReadonlySet<number | undefined> = new Set([429, 503, 529])
 const unauthorized: ReadonlySet<number | undefined> = new Set([401, 403])
 
 const credentialsUnavailable = (error: CredentialError, upstreamStatus?: number) =>
@@ -58,9 +56,9 @@ const credentialsUnavailable = (error: CredentialError, upstreamStatus?: number)
     upstreamStatus
   })
 
-/** Apart, because it lives as long as the reply. */
-const contextOf = (attempt: Attempt, record: CallRecord, until: number | undefined): CallContext => ({
-  until,
+/** Not inlined, so that it holds nothing else of the call: it lives as long as the reply. */
+const contextOf = (attempt: Attempt, record: CallRecord, deadline: number | undefined): CallContext => ({
+  deadline,
   sent: () => {
     attempt.sent = true
   },
@@ -84,7 +82,7 @@ const endOnFailure =
       })
     )
 
-/** Why a 200 cannot be what was asked for, by its headers; and redirects, which are not followed. */
+/** Refuses a redirect, and a 200 that is not of the promised type. */
 const refuseHead = (contentType: string, { headers, status }: HttpClientResponse.HttpClientResponse) => {
   if (status >= 300 && status < 400) return unexpected("a redirect, which is not followed", "redirect", status)
   const encoding = headers["content-encoding"] ?? "identity"
@@ -98,31 +96,31 @@ const requestIdHeaders = ["x-amzn-requestid", "request-id", "apim-request-id", "
 const requestIdOf = ({ headers }: HttpClientResponse.HttpClientResponse) =>
   requestIdHeaders.flatMap((name) => headers[name]?.slice(0, 200) ?? [])[0]
 
-/** A call as it is sent, wherever it is. */
+/** A call as it is sent to any region. */
 interface Printed {
   readonly call: UpstreamCall
   readonly kind: CallKind
   readonly body: Uint8Array
-  /** Beside those of the credentials. */
+  /** Those of the cloud's `message`. */
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Makes the calls of one cloud; connections, breakers and what regions said of their limits are shared by all. */
+/** Makes the calls of a cloud. All clouds share the connections, the circuit breakers and the limits of regions. */
 const makeAttempts = Effect.gen(function* () {
   const { simulated } = yield* Clouds
   const client = yield* makeClient
-  const guarded = yield* makeBreaker
+  const withBreaker = yield* makeBreaker
   const openSpan = yield* makeCallSpans
-  const places = makeRegions()
+  const regions = makeRegions()
 
   return (cloud: Cloud) => {
     const { auth, endpoint } = cloud
 
-    const ask = Effect.fnUntraced(function* (
+    const sendTo = Effect.fnUntraced(function* (
       { body, call, headers, kind }: Printed,
       target: Target,
       attempt: Attempt,
-      signedWith: (headers: AuthHeaders) => void
+      onSigned: (headers: AuthHeaders) => void
     ) {
       const { region, span } = attempt
       const contentType = kind.stream ? cloud.framing(kind).contentType : "application/json"
@@ -130,30 +128,31 @@ const makeAttempts = Effect.gen(function* () {
       const signed = yield* Effect.mapError(auth.headers({ url: target.url, region, headers: given, body }), (error) =>
         credentialsUnavailable(error)
       )
-      signedWith(signed)
-      const context = contextOf(attempt, call.record, call.until)
+      onSigned(signed)
+      const context = contextOf(attempt, call.record, call.deadline)
       const sent = Effect.provideService(client.execute(postJson(target.url, signed, body)), CurrentCall, context)
-      const response = yield* guarded(target.circuit, Effect.mapError(sent, clientError))
+      const response = yield* withBreaker(target.circuit, Effect.mapError(sent, clientError))
       attempt.requestId = requestIdOf(response)
       span.answered(response.status)
-      if (full.has(response.status)) places.full(call.route.deployment, region, retryAfterOf(response.headers))
+      if (limited.has(response.status))
+        regions.markLimited(call.route.deployment, region, retryAfterOf(response.headers))
       const refused = refuseHead(contentType, response)
       if (refused !== undefined) return yield* refused
       if (response.status === 200) return { response, attempt }
-      // A refusal is one also when its words cannot be had.
+      // The status is enough where the body cannot be read.
       const text = yield* Effect.orElseSucceed(response.text, () => "")
       return yield* faultError(statusFault(response.status, response.headers, text), cloud.scrub(call.route))
     })
 
     /** Fails for any reply but a 200 of the promised type. */
-    return (printed: Printed): Answering => {
+    return (printed: Printed) => {
       const { call, kind } = printed
-      let refused: AuthHeaders = {}
-      const signedWith = (headers: AuthHeaders) => {
-        refused = headers
+      let lastSigned: AuthHeaders = {}
+      const onSigned = (headers: AuthHeaders) => {
+        lastSigned = headers
       }
 
-      const attempt = (region: string): Answering =>
+      const tryOnce = (region: string): Effect.Effect<OpenReply, GatewayError, Scope.Scope> =>
         Effect.suspend(() => {
           const target = targetOf(cloud, kind, region)
           const { deployment, level, model } = call.route
@@ -164,27 +163,28 @@ const makeAttempts = Effect.gen(function* () {
             { operation: kind.operation, stream: kind.stream, sandbox: simulated, ...named },
             call.record.span
           )
-          const noted: Attempt = { region, span, sent: false, requestId: undefined, lastBytesAt: 0 }
-          call.record.attempts.push(noted)
-          return endOnFailure(span)(ask(printed, target, noted, signedWith))
+          const attempt: Attempt = { region, span, sent: false, requestId: undefined, lastBytesAt: 0 }
+          call.record.attempts.push(attempt)
+          return endOnFailure(span)(sendTo(printed, target, attempt, onSigned))
         })
 
-      const renewed = (region: string): Answering =>
-        Effect.catch(attempt(region), (error) => {
+      /** Once more with new credentials where the cloud refused these. */
+      const tryRegion = (region: string) =>
+        Effect.catch(tryOnce(region), (error) => {
           if (auth.refresh === undefined || !unauthorized.has(error.upstreamStatus)) return Effect.fail(error)
-          const refreshed = Effect.mapError(auth.refresh(refused), (failure) =>
+          const refreshed = Effect.mapError(auth.refresh(lastSigned), (failure) =>
             credentialsUnavailable(failure, error.upstreamStatus)
           )
-          return Effect.andThen(refreshed, attempt(region))
+          return Effect.andThen(refreshed, tryOnce(region))
         })
 
-      const [first = "", second] = places.order(call.route.deployment, endpoint.regions(kind), call.record.keyId ?? "")
-      return Effect.catch(renewed(first), (error) => {
-        if (second !== undefined && (isUnreachable(error) || error.code === "circuit-open")) return renewed(second)
-        if (error.code === "connect") return renewed(first)
-        if (second === undefined || !full.has(error.upstreamStatus)) return Effect.fail(error)
-        // Where nothing comes of the other region, what the first one said stands.
-        return Effect.catchIf(renewed(second), isUnsent, () => Effect.fail(error))
+      const [first = "", second] = regions.order(call.route.deployment, endpoint.regions(kind), call.record.keyId ?? "")
+      return Effect.catch(tryRegion(first), (error) => {
+        if (second !== undefined && (isUnreachable(error) || error.code === "circuit-open")) return tryRegion(second)
+        if (error.code === "connect") return tryRegion(first)
+        if (second === undefined || !limited.has(error.upstreamStatus)) return Effect.fail(error)
+        // Where the other region cannot be reached, the error is that of the first.
+        return Effect.catchIf(tryRegion(second), isUnsent, () => Effect.fail(error))
       })
     }
   }
@@ -198,19 +198,16 @@ export class Attempts extends Context.Service<Attempts, Effect.Success<typeof ma
 
 // Replies
 
-/** Longest first event that is looked into for names, in characters; a response event may repeat the whole request. */
+/** Longest first event that is parsed for names, in characters; a response event may repeat the whole request. */
 const maxFirstEvent = 64 * 1024
 
-/** Names in replies that call tools with JSON values, which are printed again as they were written. */
+/** Replies that may call tools with JSON values: their numbers are printed again as they were written. */
 const numbersOf = (bytes: Buffer): Numbers =>
   bytes.includes('"input"') || bytes.includes('"functionCall"') ? "written" : "exact"
 
 const shown = (value: unknown): string | undefined => textOf(value)?.slice(0, 100) || undefined
 
-/**
- * `gen_ai.response.*` of a whole reply or of a stream's first event, in the words of any of the vendors. Only these fields of
- * the vendors' own: nothing of what a model said.
- */
+/** `gen_ai.response.*` of a whole reply or of a stream's first event, of any vendor; no field with the model's output. */
 const responseNames = (body: JsonObject): ResponseNames => {
   const inner = objectOf(body.message ?? body.response ?? body)
   return {
@@ -219,26 +216,26 @@ const responseNames = (body: JsonObject): ResponseNames => {
   }
 }
 
-/** The time of a call is over when its stream has come to its end. */
-const receivedAtEnd = ({ attempt: { span } }: Answer) =>
+/** Notes in the span when a stream has come to its end. */
+const noteEnd = ({ attempt: { span } }: OpenReply) =>
   Effect.flatMap(Effect.scope, (scope) =>
     Scope.addFinalizerExit(scope, (exit) => Effect.sync(() => (Exit.isSuccess(exit) ? span.received() : undefined)))
   )
 
 export const makeProvider = (cloud: Cloud) =>
   Effect.map(Attempts, (attempts) => {
-    const answered = attempts(cloud)
+    const callCloud = attempts(cloud)
 
     /** Opens a call; fails for any reply but a 200 of the promised type. */
     const open = (call: UpstreamCall, kind: CallKind) =>
       Effect.suspend(() => {
         const { body, headers = {} } = cloud.endpoint.message(kind, call.body())
         return Effect.flatMap(print(body, call.record.bytesIn), (text) =>
-          answered({ call, kind, body: typeof text === "string" ? Buffer.from(text) : text, headers })
+          callCloud({ call, kind, body: typeof text === "string" ? Buffer.from(text) : text, headers })
         )
       })
 
-    const read = Effect.fnUntraced(function* ({ response }: Answer, kind: CallKind) {
+    const read = Effect.fnUntraced(function* ({ response }: OpenReply, kind: CallKind) {
       const bytes = Buffer.from(yield* Effect.mapError(response.arrayBuffer, clientError))
       // Text that is not UTF-8 is not repaired: the caller would take the repairs for the model's words.
       if (!isUtf8(bytes)) return yield* unexpected("a reply that is not valid UTF-8", "invalid-utf8")
@@ -250,9 +247,9 @@ export const makeProvider = (cloud: Cloud) =>
 
     const send = Effect.fnUntraced(function* (call: UpstreamCall) {
       const kind = { route: call.route, operation: call.operation, stream: false }
-      const answer = yield* open(call, kind)
-      const { span } = answer.attempt
-      const { body, bytes } = yield* endOnFailure(span)(read(answer, kind))
+      const opened = yield* open(call, kind)
+      const { span } = opened.attempt
+      const { body, bytes } = yield* endOnFailure(span)(read(opened, kind))
       span.received()
       span.named(() => responseNames(body))
       return { bytes, body, span }
@@ -262,14 +259,14 @@ export const makeProvider = (cloud: Cloud) =>
       const kind = { route: call.route, operation: call.operation, stream: true }
       const { record, route } = call
       return Stream.unwrap(
-        Effect.map(Effect.tap(open(call, kind), receivedAtEnd), ({ attempt, response }) =>
+        Effect.map(Effect.tap(open(call, kind), noteEnd), ({ attempt, response }) =>
           decode({
             decoder: cloud.framing(kind).decoder(),
-            arrived: () => {
+            onBytes: () => {
               attempt.lastBytesAt = performance.now()
               attempt.span.chunk()
             },
-            first: ({ data }) => {
+            onFirstEvent: ({ data }) => {
               attempt.span.named(() =>
                 responseNames((data.length > maxFirstEvent ? undefined : readObject(data)) ?? {})
               )

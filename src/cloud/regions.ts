@@ -1,8 +1,7 @@
 /**
- * Where a call goes: in which order the regions of a deployment are asked (docs/decisions.md#several-regions), which are not, and at
- * which address. Each key has one region that it is at home in, so that the cloud's prompt caches stay warm; one that has asked for
- * patience comes last until its time is over. Calls are kept from one that has been failing, and it is tried with one call every few
- * seconds.
+ * Where a call goes: the order in which the regions of a deployment are tried (docs/decisions.md#several-regions), their addresses, and
+ * their circuit breakers. Each key has its own order, so that the cloud's prompt caches are used. A region at its limit comes last until
+ * the time that it named is over. A region that keeps failing gets no calls but one every few seconds.
  */
 import { hash } from "node:crypto"
 import { Cause, Clock, Effect, Exit, Metric, Option, Scope } from "effect"
@@ -14,46 +13,46 @@ import { gaugeOf } from "../telemetry/metrics.ts"
 import { steadyMillisOf } from "../wire/steady.ts"
 import type { CallKind, Cloud } from "./Provider.ts"
 
-/** How long a region that said nothing is left alone, and the longest that one is, in seconds. */
-const usualPatience = 5
-const longestPatience = 60
+/** How long a region at its limit comes last: where it named no time, and at most; in seconds. */
+const defaultWait = 5
+const maxWait = 60
 
-/** Weighted rendezvous hashing: the least wins, as often as its weight says, and a region that goes moves only its own keys. */
-const draw = (region: string, key: string, weight: number): number => {
+/** Weighted rendezvous hashing: the lowest score is first, as often as its weight says; a removed region moves only its own keys. */
+const scoreOf = (region: string, key: string, weight: number): number => {
   const bits = Number.parseInt(hash("sha256", `${region}\n${key}`, "hex").slice(0, 12), 16)
   return -Math.log((bits + 1) / (2 ** 48 + 1)) / weight
 }
 
-/** The deployment's regions, the key's own first. */
-export const homeFirst = (
+/** The deployment's regions in the order of the key. */
+export const orderForKey = (
   regions: ReadonlyArray<string>,
   weights: Deployment["weights"],
   key: string
 ): ReadonlyArray<string> =>
   regions
-    .map((region) => ({ region, at: draw(region, key, weights?.[region] ?? 1) }))
-    .sort((a, b) => a.at - b.at)
+    .map((region) => ({ region, score: scoreOf(region, key, weights?.[region] ?? 1) }))
+    .sort((a, b) => a.score - b.score)
     .map(({ region }) => region)
 
-/** A deployment's regions by key, and what they said of their limits. In this process. */
+/** Orders the regions of deployments, and remembers their limits, in this process. `now` is in milliseconds. */
 export const makeRegions = (now: () => number = () => performance.now()) => {
   const waits = new WeakMap<Deployment, Map<string, number>>()
 
   return {
-    /** All of the regions; the first is the one to ask. */
+    /** All of the regions, in the order in which to try them. */
     order: (deployment: Deployment, regions: ReadonlyArray<string>, key: string): ReadonlyArray<string> => {
       if (regions.length < 2) return regions
-      const order = homeFirst(regions, deployment.weights, key)
+      const order = orderForKey(regions, deployment.weights, key)
       const until = waits.get(deployment)
       if (until === undefined) return order
       const at = now()
       const left = (region: string) => Math.max(0, (until.get(region) ?? 0) - at)
       return order.some((region) => left(region) > 0) ? order.toSorted((a, b) => left(a) - left(b)) : order
     },
-    /** A region is at its limit, for so many seconds if it has said so. */
-    full: (deployment: Deployment, region: string, seconds: number | undefined): void => {
+    /** The region is at its limit, for so many seconds where it named a time. */
+    markLimited: (deployment: Deployment, region: string, seconds: number | undefined): void => {
       const until = waits.get(deployment) ?? new Map<string, number>()
-      waits.set(deployment, until.set(region, now() + Math.min(seconds ?? usualPatience, longestPatience) * 1000))
+      waits.set(deployment, until.set(region, now() + Math.min(seconds ?? defaultWait, maxWait) * 1000))
     }
   }
 }
@@ -69,21 +68,20 @@ export interface Target {
 }
 
 /**
- * Refuses an address that leads elsewhere than its parts say: another host than the operator's or the partition table's, or
- * another path. Settings and catalog are checked when they are read, so none should come this far.
+ * The address of a call in a region. Throws where its host is neither the operator's nor in the partition table, or where the parser
+ * reads another address than its parts are: settings and catalog are checked when they are read, so that is a defect.
  */
 export const targetOf = (
   { endpoint: { baseUrl, host, path }, name }: Pick<Cloud, "endpoint" | "name">,
   kind: CallKind,
   region: string
 ): Target => {
-  const asked = path(kind, region)
-  const written = (baseUrl ?? host(region)) + asked
+  const ownPath = path(kind, region)
+  const written = (baseUrl ?? host(region)) + ownPath
   const url = new URL(written)
   const rightHost =
     baseUrl !== undefined || (url.protocol === "https:" && url.port === "" && isHostOf(name, region, url.hostname))
-  // An address that the parser would write otherwise is not what its parts say.
-  if (!rightHost || !asked.startsWith("/") || url.href !== written || url.username !== "" || url.password !== "") {
+  if (!rightHost || !ownPath.startsWith("/") || url.href !== written || url.username !== "" || url.password !== "") {
     throw new Error(`${name}/${region}: an upstream address leads out of the boundary`)
   }
   return {
@@ -99,8 +97,8 @@ type State = "Closed" | "Open" | "HalfOpen"
 type Outcome = "success" | "failure" | "ignored"
 
 /** Failures in a row that open a circuit, and how long it then stays open, in milliseconds. */
-const mostFailures = 10
-const openFor = 5_000
+const maxFailures = 10
+const openMillis = 5_000
 
 const transitions = Metric.counter("gateway_breaker_transitions_total", {
   description: "Transitions of the circuit breakers, by cloud, region and new state",
@@ -110,7 +108,7 @@ const open = Metric.gauge("gateway_breaker_open", {
   description: "1 while a circuit breaker keeps calls from a cloud's region, or tries it with one"
 })
 
-const note = (circuit: string, state: State): Effect.Effect<void> =>
+const reportState = (circuit: string, state: State): Effect.Effect<void> =>
   Effect.logWarning(`circuit ${circuit} is ${state.toLowerCase()}`).pipe(
     Effect.andThen(Metric.update(Metric.withAttributes(transitions, { circuit, state }), 1))
   )
@@ -118,8 +116,8 @@ const note = (circuit: string, state: State): Effect.Effect<void> =>
 const down: ReadonlySet<number> = new Set([502, 503])
 
 /**
- * Only what says that the cloud cannot be reached or is down opens a circuit, which all callers share: neither refusals nor what
- * took too long (504), which one request may bring about.
+ * All callers share a circuit, so only failures that no single request can cause open it: the cloud cannot be reached, or answers 502 or
+ * 503. Refusals and 504 do not.
  */
 const classify = (exit: Exit.Exit<Response, GatewayError>): Outcome => {
   if (Exit.isSuccess(exit)) {
@@ -138,51 +136,51 @@ const refusal = (retryAfter: number) =>
     code: "circuit-open",
     retryAfter
   })
-const isOpen = refusal(openFor / 1000)
-const isTried = refusal(1)
+const openError = refusal(openMillis / 1000)
+const probingError = refusal(1)
 
-/** One cloud's region. A call that began in an earlier state changes nothing when it ends. */
+/** The circuit breaker of a cloud's region. A call that began in an earlier state changes nothing when it ends. */
 const makeCircuit = (now: () => number) => {
   let state: State = "Closed"
   let failures = 0
   let openUntil = 0
   /** Whether a call is trying a circuit that was open. */
-  let tried = false
-  /** Another object in each state. */
-  let era = {}
-  const become = (next: State): State => {
+  let probing = false
+  /** A new object with each change of state. */
+  let generation = {}
+  const enter = (next: State): State => {
     state = next
-    era = {}
+    generation = {}
     failures = 0
-    tried = false
-    if (next === "Open") openUntil = now() + openFor
+    probing = false
+    if (next === "Open") openUntil = now() + openMillis
     return next
   }
   return {
-    /** Why no call is let through. */
+    /** Why no call may be made; undefined where one may. */
     refuse: () => {
-      if (tried) return isTried
-      return state === "Open" && now() < openUntil ? isOpen : undefined
+      if (probing) return probingError
+      return state === "Open" && now() < openUntil ? openError : undefined
     },
-    /** A call begins: the new state, if there is one, and what to end the call with. */
+    /** A call begins. Answers the new state, if there is one, and what to give to `end`. */
     begin: () => {
-      const changed = state === "Open" ? become("HalfOpen") : undefined
-      tried = state === "HalfOpen"
-      return { changed, of: era }
+      const changed = state === "Open" ? enter("HalfOpen") : undefined
+      probing = state === "HalfOpen"
+      return { changed, of: generation }
     },
-    /** It has ended: the new state, if there is one. */
+    /** A call has ended. Answers the new state, if there is one. */
     end: (of: object, outcome: Outcome): State | undefined => {
-      if (of !== era) return undefined
-      tried = false
+      if (of !== generation) return undefined
+      probing = false
       if (outcome === "ignored") return undefined
-      if (state === "HalfOpen") return become(outcome === "success" ? "Closed" : "Open")
+      if (state === "HalfOpen") return enter(outcome === "success" ? "Closed" : "Open")
       failures = outcome === "success" ? 0 : failures + 1
-      return failures < mostFailures ? undefined : become("Open")
+      return failures < maxFailures ? undefined : enter("Open")
     }
   }
 }
 
-/** Made once. Calls of one circuit are let through or refused together. */
+/** Makes a call unless its circuit is open. Made once. */
 export const makeBreaker = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const scope = yield* Scope.Scope
@@ -205,11 +203,11 @@ export const makeBreaker = Effect.gen(function* () {
         if (refused !== undefined) return Effect.fail(refused)
         const { changed, of } = circuit.begin()
         begun = of
-        return changed === undefined ? call : Effect.andThen(note(key, changed), call)
+        return changed === undefined ? call : Effect.andThen(reportState(key, changed), call)
       })
       return Effect.onExit(asked, (exit) => {
         const changed = begun === undefined ? undefined : circuit.end(begun, classify(exit))
-        return changed === undefined ? Effect.void : note(key, changed)
+        return changed === undefined ? Effect.void : reportState(key, changed)
       })
     })
 })

@@ -1,9 +1,9 @@
-/** Where tool calls go: the flags of a whole reply's calls, and of a stream's, which are collected from its pieces. */
+/** The flags of tool calls: of a whole reply, and of a streamed reply, whose calls are collected from their pieces. */
 import type { Governance, GovernanceFlag } from "../contract/Governance.ts"
 import { runNow, type Slices } from "../wire/slices.ts"
 import { collectArguments, collectValue, type Found, makeCollector, type ScanMode } from "./scan.ts"
 
-/** The flag for what was found in one call, or `undefined` when that is nothing (docs/api.md#governance-flag). */
+/** The flag for what was found in one call; undefined where nothing was (docs/api.md#governance-flag). */
 const flagOf = (id: string, name: string, { destinations, omitted }: Found): GovernanceFlag | undefined =>
   destinations.length === 0
     ? undefined
@@ -21,12 +21,12 @@ export type Called = { readonly id: string; readonly name: string } & (
   | { readonly input: unknown }
 )
 
-/** What goes into `x_gateway_governance`, or `undefined` when the field must be absent. */
+/** `x_gateway_governance`; undefined where the field must be absent. */
 export const governanceOf = (flags: ReadonlyArray<GovernanceFlag>): Governance | undefined =>
   flags.length === 0 ? undefined : { flags }
 
 /**
- * What a frame of a streamed reply tells of its tool calls. `key` is the block's or the call's index, or the item's ID.
+ * A piece of a tool call in a frame of a streamed reply. `key` is the block's or the call's index, or the item's ID.
  *
  * - `start`: a call begins. Again with the same or an empty ID or name: fills in what was missing, since some streams send them
  *   late. Again with another ID: a new call takes the key.
@@ -56,8 +56,8 @@ interface Call {
 
 const none: ReadonlyArray<GovernanceFlag> = []
 
-/** Characters that are scanned in one step: about a millisecond, at most a few. */
-const light = 64 * 1024
+/** Most characters that are scanned in one step, which takes about a millisecond. */
+const maxInOneStep = 64 * 1024
 
 function* foundIn(call: Call, mode: ScanMode): Slices<Found> {
   if (call.found !== undefined) return call.found
@@ -70,8 +70,8 @@ function* foundIn(call: Call, mode: ScanMode): Slices<Found> {
 }
 
 /**
- * Collects the tool calls of one streamed reply and answers the flags that the same calls would get in one piece.
- * Not more than the calls' own text is kept. Mutable, for one stream; costs nothing until a call starts.
+ * Collects the tool calls of one streamed reply, and answers the flags that the same calls would get in a whole reply. It keeps only the
+ * text of calls. Mutable, for one stream; costs nothing until a call starts.
  */
 export const makeAccumulator = (mode: ScanMode = "spec") => {
   const calls: Array<Call> = []
@@ -99,8 +99,8 @@ export const makeAccumulator = (mode: ScanMode = "spec") => {
   const flagsIn = (list: ReadonlyArray<Call>): ReadonlyArray<GovernanceFlag> =>
     list.flatMap((call) => flagOf(call.id, call.name, runNow(foundIn(call, mode))) ?? [])
 
-  /** `size` is how large what tells of the piece is, in characters. */
-  const take = (piece: CallPiece, size: number): void => {
+  /** `size`: characters of the frame that carries the piece. */
+  const add = (piece: CallPiece, size: number): void => {
     if (piece.type === "whole") {
       const { call } = piece
       const repeat = make(call.id, call.name)
@@ -119,7 +119,7 @@ export const makeAccumulator = (mode: ScanMode = "spec") => {
         if (call.name === "") call.name = name
       }
     } else if (piece.type === "end") {
-      if (call !== undefined && call.size <= light) runNow(foundIn(call, mode))
+      if (call !== undefined && call.size <= maxInOneStep) runNow(foundIn(call, mode))
     } else if (piece.type === "repeat") {
       const before = call?.fragments.join("") ?? ""
       if (before === piece.text) return
@@ -135,12 +135,12 @@ export const makeAccumulator = (mode: ScanMode = "spec") => {
   }
 
   return {
-    take,
+    add,
     /** Characters that are kept, about. */
     kept: () => kept,
-    /** Whether scanning what is still to be scanned would hold up other requests. */
-    heavy: () => unscanned(repeated) + unscanned(calls) > light,
-    /** Scans it, so that the flags are there. */
+    /** Whether scanning the calls that are not scanned yet would hold up other requests. */
+    isLong: () => unscanned(repeated) + unscanned(calls) > maxInOneStep,
+    /** Scans them, so that `flags` takes no time. */
     scan: function* (): Slices<void> {
       for (const call of repeated) yield* foundIn(call, mode)
       for (const call of calls) yield* foundIn(call, mode)
@@ -164,7 +164,7 @@ export type Accumulator = ReturnType<typeof makeAccumulator>
 export function* governanceOfCalls(calls: ReadonlyArray<Called>, mode: ScanMode): Slices<Governance | undefined> {
   if (calls.length === 0) return undefined
   const all = makeAccumulator(mode)
-  for (const call of calls) all.take({ type: "whole", call }, 0)
+  for (const call of calls) all.add({ type: "whole", call }, 0)
   yield* all.scan()
   return governanceOf(all.flags())
 }

@@ -4,7 +4,7 @@
  */
 import { Cause, Effect, Fiber, Option, Pull, Scope, Stream } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
-import { Enough, type Frame } from "../stream/Frame.ts"
+import { EndedEarly, type Frame } from "../stream/Frame.ts"
 import { type Entry, type GuardStreamOptions, heldReply, makeQueue, reported } from "./heldReply.ts"
 
 /** Passes frames as they come, and asks beside them; before the last ones it waits for what was asked. */
@@ -40,7 +40,7 @@ const passedReply = (options: GuardStreamOptions) => {
   })
 }
 
-type Failure = GatewayError | Enough
+type Failure = GatewayError | EndedEarly
 type Frames = readonly [Frame, ...Array<Frame>]
 
 const isFilled = (frames: ReadonlyArray<Frame>): frames is Frames => frames.length > 0
@@ -60,13 +60,13 @@ export const guardStream =
         /** What is left when the stream before has ended, then its end. */
         const finish = (after: Pull.Pull<never, Failure>) =>
           Effect.flatMap(run([], true), ({ frames, over }) => {
-            end = over ? Effect.fail(new Enough()) : after
+            end = over ? Effect.fail(new EndedEarly()) : after
             return isFilled(frames) ? Effect.succeed(frames) : end
           })
         const next: Pull.Pull<Frames, Failure> = Pull.matchEffect(upstream, {
           onSuccess: (frames) =>
             Effect.flatMap(run(frames), ({ frames: out, over }) => {
-              if (over) end = Effect.fail(new Enough())
+              if (over) end = Effect.fail(new EndedEarly())
               return isFilled(out) ? Effect.succeed(out) : (end ?? next)
             }),
           onFailure: (cause) => {

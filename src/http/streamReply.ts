@@ -107,7 +107,7 @@ export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof mak
       lastBytesAt: () => record.attempts.at(-1)?.lastBytesAt ?? 0,
       ceiling: limits.streamCeiling,
       onEnd: (listener) => (record.caller === undefined ? () => {} : onEnd(record.caller, listener)),
-      cutOff: Effect.sync(() => fiber.interruptUnsafe()),
+      destroy: Effect.sync(() => fiber.interruptUnsafe()),
       lastFrames: (cause) => {
         const error = Option.getOrElse(Cause.findErrorOption(cause), () => {
           Effect.runForkWith(fiber.context)(Effect.logError("a streamed reply failed", cause))

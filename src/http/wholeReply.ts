@@ -61,10 +61,10 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
     return { ...answer, body: yield* guarding.reply(answer.body, reply.body) }
   })
 
-  /** `until`: when the reply must have ended, in milliseconds of `performance.now()`. */
-  const callCloud = <P extends Prepared>(options: WholeReplyOptions<P>, body: Body, until: number) => {
+  /** `deadline`: when the reply must have ended, in milliseconds of `performance.now()`. */
+  const callCloud = <P extends Prepared>(options: WholeReplyOptions<P>, body: Body, deadline: number) => {
     const { prepared, provider, record, route } = options
-    const sent = provider.send({ route, operation: prepared.operation, body: () => body, record, until })
+    const sent = provider.send({ route, operation: prepared.operation, body: () => body, record, deadline })
     return Effect.flatMap(sent, (reply) => Effect.map(readReply(options, reply), (answer) => ({ answer, reply })))
   }
 
@@ -80,16 +80,17 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
   /** Several calls run side by side; the first that fails ends the others. */
   return Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>) {
     const { record, prepared, surface } = options
-    const until = performance.now() + ceiling
+    const deadline = performance.now() + ceiling
     const [only] = prepared.bodies
     if (surface.join === undefined && only !== undefined) {
-      const { answer, reply } = yield* callCloud(options, only, until)
+      const { answer, reply } = yield* callCloud(options, only, deadline)
       record.addServedHeaders()
       return yield* respond(record.guarding?.reported(answer.body, reply.body) ?? answer.body, reply.bytes.length)
     }
     const answers = yield* Effect.forEach(
       prepared.bodies,
-      (body, at) => Effect.mapError(callCloud(options, body, until), (error) => surface.errorAt?.(error, at) ?? error),
+      (body, at) =>
+        Effect.mapError(callCloud(options, body, deadline), (error) => surface.errorAt?.(error, at) ?? error),
       { concurrency: callConcurrency }
     )
     record.addServedHeaders()

@@ -1,4 +1,4 @@
-/** What a streamed reply is made of on its way to the caller, and how a surface makes it. */
+/** The frames of a streamed reply, and how a surface makes them from the cloud's events. */
 
 import { Data } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
@@ -9,11 +9,11 @@ import type { CallPiece } from "../governance/accumulate.ts"
 import type { Json } from "../wire/json.ts"
 import type { Event, keepAlive } from "../wire/sse.ts"
 
-/** One event of the surface's own format, with what governance must know of it. */
+/** One event in the surface's format, with its tool calls for governance. */
 export interface Frame {
   /** Undefined where the format names no events. */
   readonly event?: string | undefined
-  /** JSON text, or a format's own last word (`[DONE]`). */
+  /** JSON text, or `[DONE]`. */
   readonly data: string
   /** The pieces of tool calls that it carries. */
   readonly calls?: ReadonlyArray<CallPiece> | undefined
@@ -35,13 +35,13 @@ export interface Summary {
 
 /** Whether a reply is over, and how much of it came. */
 export interface Progress {
-  /** `complete`: the terminal event has been said, and nothing is said after it. A fault ends the reply in-band. */
+  /** `complete`: the terminal event has been emitted, and nothing follows it. A fault ends the reply in-band. */
   end: "complete" | UpstreamFault | undefined
-  /** Set where the reply is complete and the upstream is not: it is not waited for, and its call is ended. */
+  /** Set where the reply is complete although the cloud goes on: its call is ended (`EndedEarly`). */
   early?: boolean
   /** Bytes of text, thinking and arguments of calls so far: about what the output was. */
   bytes: number
-  /** Bytes of the reply, about, that came so far and were not said: kept for what comes later, or cut off. */
+  /** Bytes of the reply, about, that came and were not emitted: kept for later, or cut off. */
   kept?: number
 }
 
@@ -51,21 +51,21 @@ export const outputBytes = (value: Json | undefined): number =>
     ? 0
     : Buffer.byteLength(typeof value === "string" ? value : JSON.stringify(value))
 
-/** The reply is complete and the cloud is not: its call is ended. */
-export class Enough extends Data.TaggedError("Enough") {}
+/** Ends the call to the cloud where the reply is complete and the cloud goes on. */
+export class EndedEarly extends Data.TaggedError("EndedEarly") {}
 
 /**
- * How one surface says a stream of upstream events: synchronous, with state of its own, and made anew for each stream. Where the events
- * are cut into arrays makes no difference.
+ * Makes a surface's frames from the cloud's events. Synchronous, with state, made anew for each stream. How the events are split into
+ * arrays makes no difference.
  */
 export interface Protocol {
   readonly progress: Progress
   readonly step: (events: ReadonlyArray<Event>) => ReadonlyArray<Frame>
-  /** The upstream has ended: what is still to be said. Without an end the stream was then cut. */
+  /** The cloud's stream has ended: the last frames. Without `progress.end` the stream was cut. */
   readonly onHalt: () => ReadonlyArray<Frame>
-  /** The surface's own in-band error; flags of the calls so far are not lost with the stream. */
+  /** The surface's in-band error, with the flags of the calls so far. */
   readonly inBand: (error: GatewayError, governance: Governance | undefined) => ReadonlyArray<Frame>
-  /** What the final event would say now of tokens; undefined where it says nothing of them. */
+  /** The usage that the final event would have now; undefined where it would have none. */
   readonly usage?: () => object | undefined
   readonly summary: () => Summary
 }

@@ -1,10 +1,10 @@
-/** How long a streamed reply may take, and what fills its silence. */
+/** Time limits of a streamed reply, and comments in its silence. */
 import { Cause, Channel, Duration, Effect, Exit, Fiber, Option, Scope, Stream } from "effect"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import { keepAlive } from "../wire/sse.ts"
-import { Enough } from "./Frame.ts"
+import { EndedEarly } from "./Frame.ts"
 
-/** The whole of a request took too long. */
+/** A reply took longer than a request may take. */
 export const ceilingError = new GatewayError({
   reason: "timeout",
   message: "the reply took longer than a request may take",
@@ -17,43 +17,43 @@ const idleError = new GatewayError({
   code: "idle"
 })
 
-/** How long a caller that does not read may hold a reply that has been ended. */
+/** How long a caller may take to read the end of a reply that has been ended. */
 const grace = Duration.seconds(2)
 
 export interface DeadlineOptions {
-  /** Silence that a comment ends. */
+  /** Silence after which a comment is sent. */
   readonly heartbeat: Duration.Duration
-  /** Longest silence of the cloud while it is waited for: a slow caller is no silence of the cloud. */
+  /** Longest silence of the cloud while the gateway waits for it, so not while a slow caller reads. */
   readonly idle: Duration.Duration
-  /** When bytes of the cloud came last, in milliseconds of the process's clock. */
+  /** When bytes of the cloud came last, in milliseconds of `performance.now()`. */
   readonly lastBytesAt: () => number
   /** Longest whole reply, from the call on. */
   readonly ceiling: Duration.Duration
-  /** Calls the listener when the reply must end for another reason: a revoked key, a server that stops. Answers what stops that. */
+  /** Calls the listener when the reply must end for another reason: a revoked key, a server that stops. Answers how to unsubscribe. */
   readonly onEnd: (listener: (error: GatewayError) => void) => () => void
-  /** Ends the connection of a caller that does not even read the last words. */
-  readonly cutOff: Effect.Effect<void>
+  /** Ends the connection of a caller that has not read the end of the reply. */
+  readonly destroy: Effect.Effect<void>
 }
 
 type Items<A> = readonly [A, ...Array<A>]
 
 /**
- * A fiber of its own reads the cloud, at most one array ahead of the caller. When the time is over it is interrupted, which ends the
- * call, also while the caller does not read. The clock is a timer in the scope: ten thousand streams would wait in as many fibers.
+ * A fiber reads from the cloud, at most one array ahead of the caller. When a time limit is reached, the fiber is interrupted, which ends
+ * the call, also while the caller does not read. The clock is one timer a stream, because another fiber a stream would cost more.
  */
 export const withDeadlines =
   (options: DeadlineOptions) =>
-  <A>(self: Stream.Stream<A, GatewayError | Enough>): Stream.Stream<A | typeof keepAlive, GatewayError> =>
+  <A>(self: Stream.Stream<A, GatewayError | EndedEarly>): Stream.Stream<A | typeof keepAlive, GatewayError> =>
     Stream.fromChannel(
       Channel.fromTransform((_, scope) =>
         Effect.gen(function* () {
-          const { cutOff, lastBytesAt, onEnd } = options
+          const { destroy, lastBytesAt, onEnd } = options
           const ceiling = Duration.toMillis(options.ceiling)
           const heartbeat = Duration.toMillis(options.heartbeat)
           const idle = Duration.toMillis(options.idle)
           const now = () => performance.now()
           const context = yield* Effect.context<never>()
-          const call = yield* Scope.fork(scope)
+          const callScope = yield* Scope.fork(scope)
           const { end, give, offer, take } = makeHandoff<Items<A | typeof keepAlive>, GatewayError | Cause.Done>()
           const startedAt = now()
           let emittedAt = startedAt
@@ -61,7 +61,7 @@ export const withDeadlines =
           const silentSince = () =>
             waitingSince === undefined ? Number.POSITIVE_INFINITY : Math.max(waitingSince, lastBytesAt())
 
-          const read = Effect.flatMap(Channel.toPullScoped(Stream.toChannel(self), call), (pull) => {
+          const read = Effect.flatMap(Channel.toPullScoped(Stream.toChannel(self), callScope), (pull) => {
             const begin = Effect.suspend(() => {
               waitingSince = now()
               return pull
@@ -79,46 +79,48 @@ export const withDeadlines =
               const cause = Exit.isFailure(exit) ? exit.cause : Cause.fail(Cause.Done())
               const error = Option.getOrUndefined(Cause.findErrorOption(cause))
               const done = error !== undefined && Cause.isDone(error)
-              return Effect.map(Scope.close(call, done ? Exit.void : Exit.failCause(cause)), () => {
+              return Effect.map(Scope.close(callScope, done ? Exit.void : Exit.failCause(cause)), () => {
                 if (Cause.hasInterruptsOnly(cause)) return
                 end(
-                  error instanceof Enough ? Exit.fail(Cause.Done()) : Exit.failCause(cause as Cause.Cause<GatewayError>)
+                  error instanceof EndedEarly
+                    ? Exit.fail(Cause.Done())
+                    : Exit.failCause(cause as Cause.Cause<GatewayError>)
                 )
               })
             }),
             Effect.forkIn(scope, { startImmediately: true })
           )
 
-          const finish = (error: GatewayError) =>
+          const endWith = (error: GatewayError) =>
             Effect.runForkWith(context)(
               Fiber.interrupt(reader).pipe(
                 Effect.map(() => end(Exit.fail(error))),
                 Effect.andThen(Effect.sleep(grace)),
-                Effect.andThen(cutOff),
+                Effect.andThen(destroy),
                 Effect.forkIn(scope)
               )
             )
           let timer: NodeJS.Timeout | undefined
-          /** Fills silence, until the time is over. */
-          const look = () => {
+          /** Sends a comment in silence, and ends the reply when a time limit is reached. */
+          const tick = () => {
             const at = now()
             const [ceilingAt, idleAt] = [startedAt + ceiling, silentSince() + idle]
-            if (at >= Math.min(ceilingAt, idleAt)) return finish(idleAt < ceilingAt ? idleError : ceilingError)
+            if (at >= Math.min(ceilingAt, idleAt)) return endWith(idleAt < ceilingAt ? idleError : ceilingError)
             if (at - emittedAt >= heartbeat) {
               emittedAt = at
               offer([keepAlive])
             }
-            timer = setTimeout(look, Math.max(1, Math.min(ceilingAt, idleAt, emittedAt + heartbeat) - at))
+            timer = setTimeout(tick, Math.max(1, Math.min(ceilingAt, idleAt, emittedAt + heartbeat) - at))
           }
           yield* Effect.acquireRelease(
             Effect.sync(() => {
-              look()
-              return onEnd(finish)
+              tick()
+              return onEnd(endWith)
             }),
-            (stop) =>
+            (unsubscribe) =>
               Effect.sync(() => {
                 clearTimeout(timer)
-                stop()
+                unsubscribe()
               })
           )
           return take

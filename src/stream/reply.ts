@@ -1,4 +1,4 @@
-/** A streamed reply on its way from the cloud's bytes to the caller's bytes: the pipe, and its stages in their order. */
+/** A streamed reply from the cloud's bytes to the caller's bytes: the pipe, and its stages in their order. */
 import { Cause, Effect, Exit, identity, Pull, Stream } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import { cut, type UpstreamFault } from "../catalog/UpstreamFault.ts"
@@ -7,31 +7,31 @@ import { type Accumulator, governanceOf } from "../governance/accumulate.ts"
 import { inSlices } from "../wire/slices.ts"
 import { type Event, printEvents } from "../wire/sse.ts"
 import { type DeadlineOptions, withDeadlines } from "./deadlines.ts"
-import { Enough, type Frame, type Item, type Protocol } from "./Frame.ts"
+import { EndedEarly, type Frame, type Item, type Protocol } from "./Frame.ts"
 import type { Decoded, Decoder, FramingFailure } from "./framing.ts"
 
 interface TranslateOptions {
   readonly protocol: Protocol
   readonly calls: Accumulator
-  /** So many events have come. */
+  /** Called with the number of events that have come. */
   readonly onEvents: (count: number) => void
-  /** Takes memory for so many more characters that are kept, `all` with those before; answers why there is none. */
+  /** Takes memory for so many more characters that are kept, of `all`; answers an error where there is none left. */
   readonly hold: (more: number, all: number) => GatewayError | undefined
   readonly errorOf: (fault: UpstreamFault) => GatewayError
 }
 
 export interface ReplyOptions extends TranslateOptions, DeadlineOptions {
-  /** The surface's own in-band error. */
+  /** The frames that end a reply that failed: the surface's in-band error. */
   readonly lastFrames: (cause: Cause.Cause<GatewayError>) => ReadonlyArray<Frame>
-  /** What guards of the operator's leave of it; they see flags too, which quote calls. */
+  /** The operator's guards. They come after `govern`, because flags quote calls. */
   readonly guard?:
-    | ((frames: Stream.Stream<Frame, GatewayError | Enough>) => Stream.Stream<Frame, GatewayError | Enough>)
+    | ((frames: Stream.Stream<Frame, GatewayError | EndedEarly>) => Stream.Stream<Frame, GatewayError | EndedEarly>)
     | undefined
-  /** How many more bytes wait for the caller, or fewer. */
+  /** Called with how many more bytes wait for the caller; a negative number for fewer. */
   readonly onWaiting: (bytes: number) => void
 }
 
-/** Fails only before its first array; what a failure was then is the status of the reply. */
+/** Fails only before its first array, where the reply has no status yet. */
 export const reply = (
   events: Stream.Stream<Event, GatewayError>,
   options: ReplyOptions
@@ -45,11 +45,11 @@ export const reply = (
     encode(options.onWaiting)
   )
 
-// One stage: an array in, an array out, and the end where the stage decides it.
+// One stage: an array in, an array out, and how the stream ends where the stage ends it.
 
 type Filled<A> = readonly [A, ...Array<A>]
 
-/** What one step comes to: what it emits, and how the stream ends after it, if it does. */
+/** What one step emits, and how the stream ends after it, if it does. */
 export interface Step<B, E> {
   readonly emit: ReadonlyArray<B>
   readonly end?: Exit.Exit<void, E> | undefined
@@ -64,14 +64,14 @@ export interface Stage<A, B, E, E2 = E> {
   readonly onFailure: (cause: Cause.Cause<E2>) => Step<B, E>
 }
 
-/** Emits nothing more, and fails as the stream before did. */
+/** Emits nothing, and fails as the stream before did. */
 export const failed = <E>(cause: Cause.Cause<E>): Step<never, E> => ({ emit: [], end: Exit.failCause(cause) })
 
 const isFilled = <B>(items: ReadonlyArray<B>): items is Filled<B> => items.length > 0
 
 /**
  * An operator on arrays. Unlike `Stream.mapAccumArray`, a step may end or fail the stream and keep what it emits before that, and the
- * end of the stream before differs from its failure. What a stage does by steps of its own, an operator more would do at the price of
+ * end of the stream before differs from its failure. Each further operator would cost
  * an effect an array.
  */
 export const stage =
@@ -102,20 +102,19 @@ export const stage =
 
 export interface DecodeOptions<E, E2> {
   readonly decoder: Decoder
-  /** Called when bytes have come, and with the first event. */
-  readonly arrived: () => void
-  readonly first: (event: Event) => void
-  /** Takes memory for bytes of an event that is not complete; less than 0 gives it back. Answers why there is none. */
+  readonly onBytes: () => void
+  readonly onFirstEvent: (event: Event) => void
+  /** Takes memory for bytes of an incomplete event; a negative number gives it back. Answers an error where there is none left. */
   readonly hold: (bytes: number) => E | undefined
   readonly framingError: (failure: FramingFailure) => E
-  /** What a failure of the connection is. */
+  /** Of a failure of the connection. */
   readonly clientError: (failure: E2) => E
 }
 
-/** The bytes of a streamed reply become events, all those of a network chunk in one array. Events before a failure are kept. */
+/** Bytes become events, all those of a network chunk in one array. Events before a failure are kept. */
 export const decode = <E, E2>(options: DecodeOptions<E, E2>) =>
   stage<Uint8Array, Event, E, E2>(() => {
-    const { arrived, clientError, decoder, first, framingError, hold } = options
+    const { clientError, decoder, framingError, hold, onBytes, onFirstEvent } = options
     let begun = false
     let pending = 0
     const step = ({ events, failure }: Decoded) => ({
@@ -124,7 +123,7 @@ export const decode = <E, E2>(options: DecodeOptions<E, E2>) =>
     })
     return {
       onArray: (chunks) => {
-        arrived()
+        onBytes()
         const events: Array<Event> = []
         let bytes = 0
         let failure: FramingFailure | undefined
@@ -137,7 +136,7 @@ export const decode = <E, E2>(options: DecodeOptions<E, E2>) =>
         }
         if (!begun && events[0] !== undefined) {
           begun = true
-          first(events[0])
+          onFirstEvent(events[0])
         }
         if (failure !== undefined) return step({ events, failure })
         const before = pending
@@ -152,21 +151,21 @@ export const decode = <E, E2>(options: DecodeOptions<E, E2>) =>
 
 /** Events become the surface's frames, and their tool calls are collected. Ends with the surface's own terminal frame, or fails. */
 const translate = (options: TranslateOptions) =>
-  stage<Event, Frame, GatewayError | Enough>(() => {
+  stage<Event, Frame, GatewayError | EndedEarly>(() => {
     const { calls, errorOf, hold, onEvents, protocol } = options
     const { progress } = protocol
     let kept = 0
 
-    const endOf = (): Exit.Exit<void, GatewayError | Enough> | undefined => {
-      if (progress.end === "complete") return progress.early === true ? Exit.fail(new Enough()) : Exit.void
+    const endOf = (): Exit.Exit<void, GatewayError | EndedEarly> | undefined => {
+      if (progress.end === "complete") return progress.early === true ? Exit.fail(new EndedEarly()) : Exit.void
       if (progress.end !== undefined) return Exit.fail(errorOf(progress.end))
       const all = (progress.kept ?? 0) + calls.kept()
       const refused = all === kept ? undefined : hold(all - kept, all)
       kept = all
       return refused === undefined ? undefined : Exit.fail(refused)
     }
-    const step = (emit: ReadonlyArray<Frame>): Step<Frame, GatewayError | Enough> => {
-      for (const { calls: pieces, data } of emit) for (const piece of pieces ?? []) calls.take(piece, data.length)
+    const step = (emit: ReadonlyArray<Frame>): Step<Frame, GatewayError | EndedEarly> => {
+      for (const { calls: pieces, data } of emit) for (const piece of pieces ?? []) calls.add(piece, data.length)
       return { emit, end: endOf() }
     }
     return {
@@ -183,12 +182,12 @@ const translate = (options: TranslateOptions) =>
     }
   })
 
-/** What the calls so far come to; undefined when none is flagged. */
+/** The flags of the calls so far; undefined where there are none. */
 export const governanceSoFar = (calls: Accumulator): Governance | undefined => governanceOf(calls.flags())
 
-/** Scans what is still to be scanned, in slices where it is long. */
+/** Scans the calls that are not scanned yet, in slices where they are long. */
 export const scanned = (calls: Accumulator): Effect.Effect<void> =>
-  Effect.suspend(() => (calls.heavy() ? inSlices(calls.scan()) : Effect.void))
+  Effect.suspend(() => (calls.isLong() ? inSlices(calls.scan()) : Effect.void))
 
 const flagged = (frames: Filled<Frame>, governance: Governance | undefined): Filled<Frame> =>
   governance === undefined
@@ -227,10 +226,7 @@ const endInBand = (lastFrames: ReplyOptions["lastFrames"]) =>
     }
   })
 
-/**
- * One buffer an array, so one write a network chunk. `onWaiting` is called with how many more bytes wait for the caller, or fewer: an
- * array is asked for when the last one has left.
- */
+/** One buffer an array, so one write a network chunk. The next array is asked for when the last one has been written. */
 export const encode =
   (onWaiting: (bytes: number) => void) =>
   <E>(items: Stream.Stream<Item, E>): Stream.Stream<Uint8Array, E> =>
@@ -254,8 +250,8 @@ export const encode =
     )
 
 /**
- * Answers a value once, and holds it no longer. A stream runs for minutes, and what it was made from, such as the request's body, lives as
- * long as the closures that the stream is made of.
+ * Answers a value once, and does not hold it after that. A stream runs for minutes, and its closures would hold what it was made from, such
+ * as the request's body.
  */
 export const singleUse = <A>(value: A): (() => A) => {
   let held: { readonly value: A } | undefined = { value }

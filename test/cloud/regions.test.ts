@@ -1,7 +1,7 @@
 /** In which order the regions of a deployment are asked (docs/decisions.md#several-regions). */
 import { assert, describe, it } from "@effect/vitest"
 import type { Deployment } from "../../src/catalog/Catalog.ts"
-import { homeFirst, makeRegions } from "../../src/cloud/regions.ts"
+import { makeRegions, orderForKey } from "../../src/cloud/regions.ts"
 
 const regions = ["us-east5", "us-central1", "us-west1"]
 const keys = Array.from({ length: 6_000 }, (_, at) => `key-${at}`)
@@ -17,9 +17,9 @@ const deployment = (weights?: Deployment["weights"]): Deployment => ({
 describe("a key's home", () => {
   it("holds every region once, and is the same each time", () => {
     for (const key of keys.slice(0, 50)) {
-      const order = homeFirst(regions, undefined, key)
+      const order = orderForKey(regions, undefined, key)
       assert.sameMembers([...order], regions)
-      assert.deepStrictEqual(order, homeFirst(regions, undefined, key))
+      assert.deepStrictEqual(order, orderForKey(regions, undefined, key))
     }
   })
 
@@ -31,7 +31,7 @@ describe("a key's home", () => {
     ],
     [{ "us-east5": 2 }, { "us-east5": 1 / 2, "us-central1": 1 / 4, "us-west1": 1 / 4 }]
   ])("is shared out by weight %j", (weights, shares) => {
-    const homes = keys.map((key) => homeFirst(regions, weights, key)[0])
+    const homes = keys.map((key) => orderForKey(regions, weights, key)[0])
     for (const [region, share] of Object.entries(shares)) {
       assert.approximately(homes.filter((home) => home === region).length / keys.length, share, 0.025, region)
     }
@@ -39,8 +39,8 @@ describe("a key's home", () => {
 
   it("moves only with its own region", () => {
     for (const key of keys.slice(0, 500)) {
-      const [home] = homeFirst(regions, undefined, key)
-      const [after] = homeFirst(
+      const [home] = orderForKey(regions, undefined, key)
+      const [after] = orderForKey(
         regions.filter((region) => region !== "us-west1"),
         undefined,
         key
@@ -57,7 +57,7 @@ describe("a region at its limit", () => {
     const one = deployment()
     const order = places.order(one, regions, "k")
     const [first = "", second = "", third = ""] = order
-    places.full(one, first, 7)
+    places.markLimited(one, first, 7)
     assert.deepStrictEqual(places.order(one, regions, "k"), [second, third, first])
     assert.deepStrictEqual(places.order(deployment(), regions, "k"), order)
     now += 6_999
@@ -71,8 +71,8 @@ describe("a region at its limit", () => {
     const places = makeRegions(() => now)
     const one = deployment()
     const [first = "", second = "", third = ""] = places.order(one, regions, "k")
-    places.full(one, first, undefined)
-    places.full(one, second, 9_999)
+    places.markLimited(one, first, undefined)
+    places.markLimited(one, second, 9_999)
     assert.deepStrictEqual(places.order(one, regions, "k"), [third, first, second])
     now = 5_000
     assert.deepStrictEqual(places.order(one, regions, "k"), [first, third, second])
@@ -83,7 +83,7 @@ describe("a region at its limit", () => {
   it("leaves a single region as it is", () => {
     const places = makeRegions()
     const only = ["us-east5"]
-    places.full(deployment(), "us-east5", 60)
+    places.markLimited(deployment(), "us-east5", 60)
     assert.strictEqual(places.order(deployment(), only, "k"), only)
   })
 })

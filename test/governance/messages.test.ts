@@ -7,7 +7,7 @@ const flagged = (...events: ReadonlyArray<object & { readonly type: string }>) =
   const calls = makeAccumulator()
   const frames = protocol.step(events.map((event) => ({ event: event.type, data: JSON.stringify(event) })))
   assert.strictEqual(frames.length, events.length)
-  for (const frame of frames) for (const piece of frame.calls ?? []) calls.take(piece, frame.data.length)
+  for (const frame of frames) for (const piece of frame.calls ?? []) calls.add(piece, frame.data.length)
   return calls.flags().map((flag) => [flag.tool_call_id, flag.tool_name, ...flag.destinations])
 }
 const start = (...content: ReadonlyArray<unknown>) => ({ type: "message_start", message: { content, usage: {} } })

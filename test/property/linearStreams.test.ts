@@ -132,7 +132,7 @@ describe.each(Object.entries(streams))("a stream of %s", (_, [protocolOf, kinds]
         const calls = makeAccumulator()
         const hear = (some: typeof events) => {
           for (const { calls: pieces, data } of protocol.step(some))
-            for (const piece of pieces ?? []) calls.take(piece, data.length)
+            for (const piece of pieces ?? []) calls.add(piece, data.length)
         }
         // In small arrays, as they come.
         for (let at = 0; at < size; at += 10) step("hear", () => hear(events.slice(at, at + 10)))

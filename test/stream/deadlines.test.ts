@@ -4,7 +4,7 @@ import { Cause, Duration, Effect, Exit, Fiber, Queue, Scope, Stream } from "effe
 import { vi } from "vitest"
 import { GatewayError } from "../../src/catalog/GatewayError.ts"
 import { type DeadlineOptions, withDeadlines } from "../../src/stream/deadlines.ts"
-import { Enough } from "../../src/stream/Frame.ts"
+import { EndedEarly } from "../../src/stream/Frame.ts"
 import { keepAlive } from "../../src/wire/sse.ts"
 
 beforeEach(() => {
@@ -31,7 +31,7 @@ const revoked = new GatewayError({ reason: "forbidden", message: "revoked", code
 /** A reply of a cloud that says what it is told to, and a caller that awaits the first of it, and reads the rest when it is told to. */
 const running = async (limits: { readonly [L in "heartbeat" | "idle" | "ceiling"]?: number } = {}) => {
   const seen = { closed: undefined as "ended" | "destroyed" | undefined, cutOff: 0, lastBytesAt: 0 }
-  const cloud = Effect.runSync(Queue.unbounded<string, GatewayError | Enough | Cause.Done>())
+  const cloud = Effect.runSync(Queue.unbounded<string, GatewayError | EndedEarly | Cause.Done>())
   let end = (_error: GatewayError) => {}
   const options: DeadlineOptions = {
     heartbeat: Duration.millis(limits.heartbeat ?? 60_000),
@@ -42,7 +42,7 @@ const running = async (limits: { readonly [L in "heartbeat" | "idle" | "ceiling"
       end = listener
       return () => {}
     },
-    cutOff: Effect.sync(() => {
+    destroy: Effect.sync(() => {
       seen.cutOff++
     })
   }
@@ -77,7 +77,7 @@ const running = async (limits: { readonly [L in "heartbeat" | "idle" | "ceiling"
       return turns()
     },
     finish: () => Effect.runPromise(Queue.end(cloud)).then(turns),
-    fail: (error: GatewayError | Enough) => Effect.runPromise(Queue.fail(cloud, error)).then(turns),
+    fail: (error: GatewayError | EndedEarly) => Effect.runPromise(Queue.fail(cloud, error)).then(turns),
     end: () => {
       end(revoked)
       return turns()
@@ -224,7 +224,7 @@ describe("a reply", () => {
   it("that is complete before its cloud is ends well, and the call is ended", async () => {
     const { fail, got, readOn, say, seen } = await running()
     await say("a")
-    await fail(new Enough())
+    await fail(new EndedEarly())
     assert.isTrue(Cause.isDone(await readOn()()))
     assert.deepStrictEqual(got, ["a"])
     assert.strictEqual(seen.closed, "destroyed")

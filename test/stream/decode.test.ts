@@ -12,8 +12,8 @@ type Options = DecodeOptions<string, string>
 const decoded = (reads: ReadonlyArray<ReadonlyArray<string>>, more: Partial<Options> = {}, failure?: string) => {
   const options: Options = {
     decoder: sse(),
-    arrived: () => {},
-    first: () => {},
+    onBytes: () => {},
+    onFirstEvent: () => {},
     hold: () => undefined,
     framingError: ({ _tag }) => _tag,
     clientError: (failure) => failure,
@@ -62,12 +62,12 @@ describe("the bytes of a cloud", () => {
     let reads = 0
     const firsts: Array<string> = []
     decoded([["da"], ["ta: 1\n\ndata: 2\n\n"], ["data: 3\n\n"]], {
-      arrived: () => reads++,
-      first: ({ data }) => firsts.push(data)
+      onBytes: () => reads++,
+      onFirstEvent: ({ data }) => firsts.push(data)
     })
     assert.strictEqual(reads, 3)
     assert.deepStrictEqual(firsts, ["1"])
-    decoded([["data: 1\n\nda"]], { decoder: failing(), first: ({ data }) => firsts.push(data) })
+    decoded([["data: 1\n\nda"]], { decoder: failing(), onFirstEvent: ({ data }) => firsts.push(data) })
     assert.deepStrictEqual(firsts, ["1", "1"], "also when its framing fails in the same read")
   })
 

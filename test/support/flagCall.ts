@@ -12,9 +12,9 @@ export const accumulating = () => {
   type Key = string | number
   return {
     ...accumulator,
-    start: (key: Key, id: string, name: string) => accumulator.take({ type: "start", key, id, name }, 0),
-    append: (key: Key, text: string) => accumulator.take({ type: "append", key, text }, 0),
-    input: (key: Key, value: unknown) => accumulator.take({ type: "input", key, value }, 0),
-    complete: (key: Key) => accumulator.take({ type: "end", key }, 0)
+    start: (key: Key, id: string, name: string) => accumulator.add({ type: "start", key, id, name }, 0),
+    append: (key: Key, text: string) => accumulator.add({ type: "append", key, text }, 0),
+    input: (key: Key, value: unknown) => accumulator.add({ type: "input", key, value }, 0),
+    complete: (key: Key) => accumulator.add({ type: "end", key }, 0)
   }
 }

@@ -46,7 +46,7 @@ export const replied = (
       lastBytesAt: () => 0,
       ceiling: Duration.minutes(1),
       onEnd: () => () => {},
-      cutOff: Effect.void
+      destroy: Effect.void
     })
     const pieces = yield* Stream.runCollect(
       Stream.catchCause(bytes, (cause) => Stream.succeed(Buffer.from(printEvents(lastFrames(cause)))))
@@ -67,8 +67,8 @@ export const streamed = (
   const pieces = ends.map((end, at) => bytes.subarray(ends[at - 1] ?? 0, end))
   const decoded = decode<GatewayError, GatewayError>({
     decoder: makeDecoder(),
-    arrived: nothing,
-    first: nothing,
+    onBytes: nothing,
+    onFirstEvent: nothing,
     hold: () => undefined,
     framingError: (failure) => framingError(failure, unscrubbed),
     clientError: (error) => error
