@@ -13,7 +13,7 @@ import { issueWords, plainMessage } from "../contract/words.ts"
 import { ServerResponse } from "../nodeHttp.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import type { NamesModel, Prepared, Surface } from "../surfaces/Surface.ts"
-import { type JsonText, keepRead } from "../vendors/toolCalls.ts"
+import { type JsonText, keepParsed } from "../vendors/toolCalls.ts"
 import { isObject, type JsonObject } from "../wire/json.ts"
 import { type Budget, maxNesting, newBudget, parse } from "../wire/parse.ts"
 import { maxDepth, maxFields, type Refusal } from "../wire/parseInSlices.ts"
@@ -171,7 +171,7 @@ const readTexts = Effect.fnUntraced(function* (texts: ReadonlyArray<JsonText>, b
     // A text that stays a text takes nothing of the budget.
     if (Result.isSuccess(read)) budget.tokens = own.tokens
     const value = Result.isSuccess(read) && isObject(read.success) ? read.success : undefined
-    if (text.holder !== undefined) keepRead(text.holder, value)
+    if (text.holder !== undefined) keepParsed(text.holder, value)
   }
 })
 

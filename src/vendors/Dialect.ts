@@ -1,7 +1,4 @@
-/**
- * A dialect says a chat completion in a vendor's words and reads the answer back. It is pure: the words, never how they
- * get there.
- */
+/** A dialect translates a chat request into a vendor's format, and the vendor's reply into pieces of an answer. It is pure. */
 import type { Result } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
@@ -40,12 +37,12 @@ export type Piece =
    */
   | { readonly type: "extra"; readonly extra: JsonObject }
 
-/** Takes pieces, as they are read: a list, or who says them. */
+/** Takes pieces as they are read, as an array does. */
 export interface Pieces {
   push(piece: Piece): unknown
 }
 
-/** What a reply comes to: known when the upstream's own terminal event has been seen. */
+/** How a reply ended and what it used; known after the cloud's terminal event. */
 export interface Ending {
   readonly finishReason: FinishReason
   readonly usage: Tokens | undefined
@@ -56,28 +53,25 @@ export interface Ending {
 
 /** Reads one reply, whole or streamed. It has state, made anew for each reply; it is synchronous and never throws. */
 export interface ReplyReader {
-  /** Adds the pieces of a whole reply, which is parsed exactly; answers how the upstream failed, if it did. */
+  /** Adds the pieces of a whole reply, which is parsed exactly, to `out`; answers the cloud's failure, if there is one. */
   whole(body: JsonObject, out: Pieces): UpstreamFault | undefined
-  /** Adds the pieces of one event to `out`; answers how the upstream failed, if it did. */
+  /** Adds the pieces of one event to `out`; answers the cloud's failure, if there is one. */
   step(event: Event, out: Pieces): UpstreamFault | undefined
-  /**
-   * Called once, at the upstream's end or after its terminal event; adds what is still missing. A stream without its terminal
-   * event is `cut`.
-   */
+  /** Called once, after the terminal event or at the end of the stream; adds the last pieces. Without a terminal event it fails with `cut`. */
   end(out: Pieces): Result.Result<Ending, UpstreamFault>
-  /** Whether the upstream's own terminal event has been seen, so that nothing more need be awaited. */
+  /** Whether the cloud's terminal event has come. */
   ended(): boolean
-  /** Whether the answer is complete although the upstream goes on, so that the call is to be ended. */
+  /** Whether the answer is complete although the cloud goes on: its call is then ended. */
   stopped?(): boolean
-  /** Bytes, about, that came so far and were not said: kept for what comes later, or cut off. */
+  /** Bytes, about, that came and were not emitted as pieces: kept for later, or cut off. */
   kept?(): number
   /** Tokens known so far, for the usage record of a stream that is cut. */
   usage(): Tokens | undefined
 }
 
 export interface Dialect {
-  /** The vendor's body; `adjusted` takes what of the request was changed for it. Refusals name the message, part, tool or parameter. */
+  /** The vendor's body. `adjusted` gets what was changed of the request. Refusals name the message, part, tool or parameter. */
   readonly request: (chat: ChatRequest, route: Route, adjusted: Adjusted) => Result.Result<JsonObject, GatewayError>
-  /** `chat` is what was asked: an answer in JSON is then freed of the Markdown around it. */
+  /** A reader of one reply to `chat`, which says whether a Markdown fence is removed from its JSON. */
   readonly reader: (route: Route, chat: ChatRequest) => ReplyReader
 }

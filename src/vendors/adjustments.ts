@@ -7,9 +7,9 @@ import type { Effort } from "../catalog/Catalog.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import { isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 
-/** How many changes are named: no request of use has so many, and to name each takes time. */
+/** Most changes that are named, because naming each takes time. */
 const maxReported = 1000
-/** Longest name that is said whole; callers make up their own. */
+/** Longest name, in characters; callers may send any. */
 const maxName = 128
 
 /** What was changed of a request, each change once. */
@@ -29,7 +29,7 @@ export class Adjusted extends Set<string> {
 
 /** Longest value of `x-gateway-adjusted`, in characters of ASCII. */
 export const maxAdjusted = 1024
-/** Longest mention of one change, part of which may be the caller's text. */
+/** Longest entry of one change, in characters; part of it may be the caller's text. */
 const maxEntry = 160
 
 const printable = (change: string): string => change.slice(0, maxEntry).replace(/[^\x21-\x7e]|,/g, "?")
@@ -107,10 +107,10 @@ export const reportLeftOut = (path: string, value: Json, refused: boolean, adjus
   else adjusted.removed(name)
 }
 
-/** How one call at a time is named where the gateway sees to it, because calls of the model's may be left out. */
+/** The change that names one call at a time where the gateway does it, because calls of the model may be left out. */
 export const firstCall = "parallel_tool_calls:false->first-call"
 
-/** Values that ask for what happens anyway. */
+/** Values that ask for the default. */
 const idle: ReadonlyMap<string, ReadonlyArray<Json>> = new Map([
   ["presence_penalty", [0]],
   ["frequency_penalty", [0]],
@@ -130,8 +130,8 @@ const isIdle = (name: string, value: unknown): boolean =>
   (idle.get(name)?.includes(value as Json) ?? false) ||
   (name === "modalities" && JSON.stringify(value) === '["text"]')
 
-/** Parameters that every dialect translates but the one of chat completions, which passes them on; or that are the gateway's own business. */
-export const translated: ReadonlyArray<string> = [
+/** Parameters that the gateway handles itself, or that every dialect translates but the one of chat completions, which sends them as they came. */
+export const commonFields: ReadonlyArray<string> = [
   ...["model", "messages", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens", "reasoning_effort"],
   ...["temperature", "top_p", "stop", "tools", "tool_choice", "parallel_tool_calls", "response_format"]
 ]
@@ -144,10 +144,10 @@ export const reportRemoved = (request: Parameters, names: ReadonlyArray<string>,
 }
 
 /** The same of all that the dialect does not translate. */
-export const reportUnsupported = (request: Parameters, said: ReadonlySet<string>, adjusted: Adjusted): void =>
+export const reportUnsupported = (request: Parameters, translated: ReadonlySet<string>, adjusted: Adjusted): void =>
   reportRemoved(
     request,
-    Object.keys(request).filter((name) => !said.has(name)),
+    Object.keys(request).filter((name) => !translated.has(name)),
     adjusted
   )
 
@@ -160,13 +160,13 @@ export const reportEffort = (chat: ChatRequest, effort: Effort, adjusted: Adjust
 /** Whether it is a mark of the prompt cache that Claude knows. */
 export const isMark = (given: unknown): given is JsonObject => isObject(given) && given.type === "ephemeral"
 
-/** What some vendors have a place for, and others do not. */
-type Aside = "cache_control" | "messages.name" | "image_url.detail" | "file.filename"
+/** Fields inside of parameters that some vendors support. */
+type OptionalField = "cache_control" | "messages.name" | "image_url.detail" | "file.filename"
 
 type Fields = { readonly [key: string]: unknown }
 
 /** A field that every dialect reads, one that some do, a mark of the cache, or what is inside of an object or of each in a list. */
-type Place = "read" | Exclude<Aside, "cache_control"> | "mark" | Inside
+type Place = "read" | Exclude<OptionalField, "cache_control"> | "mark" | Inside
 type Inside = Places | ((holder: Fields) => Places)
 interface Places {
   readonly [field: string]: Place
@@ -175,7 +175,7 @@ interface Places {
 const read = "read"
 const none: Places = {}
 
-/** The places of what says by `field` what it is. */
+/** The places of an object whose kind is in `field`. */
 const by =
   (field: string, kinds: Readonly<Record<string, Places>>) =>
   (holder: Fields): Places => {
@@ -183,7 +183,7 @@ const by =
     return Object.hasOwn(kinds, kind) ? (kinds[kind] ?? none) : { [field]: read }
   }
 
-/** What vendors get back of their own (docs/decisions.md#tool-loops-that-survive-thinking). */
+/** What vendors get back of what they sent (docs/decisions.md#tool-loops-that-survive-thinking). */
 const replayed: Places = { google: read, anthropic: read }
 
 const part = by("type", {
@@ -199,7 +199,7 @@ const message = by("role", {
   assistant: {
     ...common,
     refusal: read,
-    // What a reply holds comes back with it.
+    // A reply's field, which callers send back with the message.
     annotations: read,
     extra_content: replayed,
     tool_calls: {
@@ -211,7 +211,7 @@ const message = by("role", {
       cache_control: "mark"
     }
   },
-  // The name is that of the call's, which is known.
+  // The call has the name, too.
   tool: { ...common, name: read, tool_call_id: read }
 })
 
@@ -232,34 +232,46 @@ const parameters: Readonly<Record<string, Inside>> = {
 const mark: Places = { type: read, ttl: read }
 
 interface Shape {
-  /** Parameters that the dialect translates; absent where it sends all that it does not know. */
-  readonly said?: ReadonlySet<string>
-  /** What the vendor has no place for. */
-  readonly lost: ReadonlySet<Aside>
+  /** Parameters that the dialect translates; absent where it sends all others as they came. */
+  readonly translated?: ReadonlySet<string>
+  /** Fields that the vendor does not support. */
+  readonly unsupported: ReadonlySet<OptionalField>
   /** Parameters that are sent as they came, with all that is in them. */
   readonly whole?: ReadonlyArray<string>
 }
 
-/** Names what stands inside of a value and is not read. */
-const reportInside = (value: unknown, place: Inside, before: string, lost: Shape["lost"], adjusted: Adjusted): void => {
-  if (Array.isArray(value)) for (const item of value) reportInside(item, place, before, lost, adjusted)
+/** Names the fields inside of a value that are not sent. */
+const reportInside = (
+  value: unknown,
+  place: Inside,
+  before: string,
+  unsupported: Shape["unsupported"],
+  adjusted: Adjusted
+): void => {
+  if (Array.isArray(value)) for (const item of value) reportInside(item, place, before, unsupported, adjusted)
   else if (isObject(value))
-    reportFields(value, typeof place === "function" ? place(value) : place, before, lost, adjusted)
+    reportFields(value, typeof place === "function" ? place(value) : place, before, unsupported, adjusted)
 }
 
-const reportFields = (holder: Fields, known: Places, before: string, lost: Shape["lost"], adjusted: Adjusted): void => {
+const reportFields = (
+  holder: Fields,
+  known: Places,
+  before: string,
+  unsupported: Shape["unsupported"],
+  adjusted: Adjusted
+): void => {
   for (const field of Object.keys(holder)) {
     const value = holder[field]
     const place = Object.hasOwn(known, field) ? known[field] : undefined
     if (place === read) continue
     if (typeof place === "function" || typeof place === "object") {
-      reportInside(value, place, `${before}${field}.`, lost, adjusted)
+      reportInside(value, place, `${before}${field}.`, unsupported, adjusted)
     } else if (value === undefined || isIdle(field, value)) continue
     else if (place === undefined) adjusted.removed(before + field)
     else if (place !== "mark") {
-      if (lost.has(place)) adjusted.removed(place)
-    } else if (lost.has("cache_control") || !isMark(value)) adjusted.removed("cache_control")
-    else reportInside(value, mark, "cache_control.", lost, adjusted)
+      if (unsupported.has(place)) adjusted.removed(place)
+    } else if (unsupported.has("cache_control") || !isMark(value)) adjusted.removed("cache_control")
+    else reportInside(value, mark, "cache_control.", unsupported, adjusted)
   }
 }
 
@@ -275,11 +287,15 @@ const reportSchemas = ({ tools }: ChatRequest, adjusted: Adjusted): void => {
   }
 }
 
-/** Names what of a request is not said, because no dialect reads it or because this vendor has no place for it. */
-export const reportUnread = (chat: ChatRequest, { lost, said, whole }: Shape, adjusted: Adjusted): void => {
-  if (said !== undefined) reportUnsupported(chat, said, adjusted)
+/** Names the fields of a request that are not sent, because no dialect reads them or this vendor does not support them. */
+export const reportUnread = (
+  chat: ChatRequest,
+  { translated, unsupported, whole }: Shape,
+  adjusted: Adjusted
+): void => {
+  if (translated !== undefined) reportUnsupported(chat, translated, adjusted)
   for (const [name, place] of Object.entries(parameters)) {
-    if (whole?.includes(name) !== true) reportInside(chat[name], place, `${name}.`, lost, adjusted)
+    if (whole?.includes(name) !== true) reportInside(chat[name], place, `${name}.`, unsupported, adjusted)
   }
   reportSchemas(chat, adjusted)
   const { max_completion_tokens: newer, max_tokens: older } = chat

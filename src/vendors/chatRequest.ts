@@ -1,6 +1,4 @@
-/**
- * What a chat request says, as every dialect reads it: tools, stop sequences, the format of the answer, texts; and images and PDFs.
- */
+/** Reads a chat request for all dialects: tools, stop sequences, the format of the answer, texts, images and PDFs. */
 import { Result } from "effect"
 import type { Effort, Model } from "../catalog/Catalog.ts"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
@@ -19,8 +17,8 @@ export const parametersOf = (tool: Tool): JsonObject => {
 /** The tools of a request; an empty list is none. */
 export const toolsOf = (chat: ChatRequest): ReadonlyArray<Tool> => chat.tools ?? []
 
-/** What a choice of tools comes to: a word, or the name of the one tool; undefined where nothing was said. */
-const chosen = ({
+/** `tool_choice`: a mode, or the name of the one tool; undefined where there is none. */
+const toolChoiceOf = ({
   tool_choice: choice
 }: ChatRequest): "auto" | "none" | "required" | { readonly name: string } | undefined => {
   if (choice === undefined || choice === null || typeof choice === "string") return choice ?? undefined
@@ -28,8 +26,12 @@ const chosen = ({
 }
 
 /** The choice of tools that is sent: a forced one becomes `auto`, and is named, where it is not `forcible`. */
-export const choiceFor = (chat: ChatRequest, forcible: boolean, adjusted: Adjusted): ReturnType<typeof chosen> => {
-  const choice = chosen(chat)
+export const choiceFor = (
+  chat: ChatRequest,
+  forcible: boolean,
+  adjusted: Adjusted
+): ReturnType<typeof toolChoiceOf> => {
+  const choice = toolChoiceOf(chat)
   if (forcible || (choice !== "required" && typeof choice !== "object")) return choice
   adjusted.changed("tool_choice", choice === "required" ? choice : choice.name, "auto")
   return "auto"
@@ -45,8 +47,8 @@ export const parallelFor = (chat: ChatRequest, effort: Effort, adjusted: Adjuste
 /** In a history there may be names that a model made up; OpenAI's APIs take those that a tool may have. */
 export const historyName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "unnamed"
 
-/** What a format says of its schema is said in the schema, which is all that other vendors take. */
-const described = (schema: JsonObject, description: Json | undefined): JsonObject => {
+/** The schema with the description of its format, because other vendors take the schema only. */
+const withDescription = (schema: JsonObject, description: Json | undefined): JsonObject => {
   const texts = [textOf(description), textOf(schema.description)].filter((text) => text !== undefined && text !== "")
   return texts.length === 0 ? schema : { ...schema, description: [...new Set(texts)].join("\n") }
 }
@@ -57,22 +59,22 @@ export const jsonFormat = (chat: ChatRequest): { readonly schema: JsonObject | u
   if (format.type === "json_object") return { schema: undefined }
   if (format.type !== "json_schema") return undefined
   const { description, schema } = objectOf(format.json_schema)
-  return { schema: isObject(schema) ? described(schema, description) : undefined }
+  return { schema: isObject(schema) ? withDescription(schema, description) : undefined }
 }
 
 /** Stop sequences: a string or a list, without empty ones. */
 export const stopsOf = ({ stop }: ChatRequest): ReadonlyArray<string> =>
   [stop ?? []].flat().filter((sequence) => sequence !== "")
 
-/** What an assistant's message says in words: its content, and a refusal, which other vendors have no field for. */
+/** The texts of an assistant's message: its content, and a refusal, which other vendors have no field for. */
 export const assistantTexts = ({ content, refusal }: MessageOf<"assistant">): ReadonlyArray<string> =>
   [content ?? "", textOf(refusal) ?? ""].filter((text) => !isBlank(text))
 
 /** Whether a text is nothing but whitespace. */
 export const isBlank = (text: string): boolean => !/\S/.test(text)
 
-/** Said by the user where a message of his has no words: without it both vendors would have the assistant's turn go on. */
-export const silence = "(The user says nothing.)"
+/** In place of a user's message without text: without it Claude and Gemini would continue the assistant's turn. */
+export const emptyUserText = "(The user says nothing.)"
 
 interface SystemAndTurns<Turn> {
   readonly system: ReadonlyArray<JsonObject>
@@ -80,12 +82,12 @@ interface SystemAndTurns<Turn> {
 }
 
 /**
- * The conversation as Claude and Gemini want it: the user begins, and instructions alone are the user's, because there must be a turn.
- * `userSays` makes a turn of blocks, and `block` a block of a text. Fails with `invalid` (400) where nothing is said.
+ * The conversation as Claude and Gemini take it: the user begins, and instructions without turns become the user's turn. `userTurn` makes
+ * a turn of blocks, and `block` a block of a text. Fails with `invalid` (400) where there is no text at all.
  */
-export const begunByUser = <Turn extends { readonly role: string }>(
+export const startWithUser = <Turn extends { readonly role: string }>(
   { system, turns }: SystemAndTurns<Turn>,
-  userSays: (blocks: ReadonlyArray<JsonObject>) => Turn,
+  userTurn: (blocks: ReadonlyArray<JsonObject>) => Turn,
   block: (text: string) => JsonObject,
   adjusted: Adjusted
 ): Result.Result<SystemAndTurns<Turn>, GatewayError> => {
@@ -93,12 +95,12 @@ export const begunByUser = <Turn extends { readonly role: string }>(
   if (first === undefined) {
     return system.length === 0
       ? Result.fail(invalid("messages: at least one message must have content"))
-      : Result.succeed({ system: [], turns: [userSays(system)] })
+      : Result.succeed({ system: [], turns: [userTurn(system)] })
   }
   if (first.role === "user") return Result.succeed({ system, turns })
-  // As where a caller's history begins with a greeting.
+  // A caller's history may begin with a greeting.
   adjusted.add("messages:assistant-first")
-  return Result.succeed({ system, turns: [userSays([block("(The assistant speaks first.)")]), ...turns] })
+  return Result.succeed({ system, turns: [userTurn([block("(The assistant speaks first.)")]), ...turns] })
 }
 
 /** The instruction that stands for a format; `schema` is undefined for any object. */
@@ -124,7 +126,7 @@ export const mimes: Readonly<Record<Kind, ReadonlyArray<string>>> = {
 }
 const names: Readonly<Record<Kind, string>> = { image: "an image", pdf: "a PDF" }
 
-/** Longest head of a URI that is looked at for its type. */
+/** Longest head of a data URI, in characters. */
 const maxHead = 64
 
 /** The type of a data URI and its base64; of one with parameters, and of any other URI, the type is empty. */
@@ -196,7 +198,7 @@ export const checkMedia = (chat: ChatRequest, model: Model): Result.Result<void,
   return Result.void
 }
 
-/** How much of a given name, from its end, is looked at, in UTF-16 units. */
+/** How much of a given name is read, from its end, in UTF-16 units. */
 const maxLookedAt = 4096
 /** Longest name sent, in UTF-16 units. */
 const maxFilename = 120

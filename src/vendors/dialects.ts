@@ -1,4 +1,4 @@
-/** Which dialect says a chat completion, and what no dialect says. */
+/** The dialect of each API, with what all dialects have in common. */
 import { Result } from "effect"
 import type { Model } from "../catalog/Catalog.ts"
 import type { Api } from "../catalog/names.ts"
@@ -8,20 +8,20 @@ import { drops } from "../wire/strip.ts"
 import type { Adjusted } from "./adjustments.ts"
 import { checkMedia, stopsOf } from "./chatRequest.ts"
 import { reader as claudeReader } from "./claude/reply.ts"
-import { request as claudeRequest, watchedStops as claudeStops, refusesOne } from "./claude/request.ts"
+import { request as claudeRequest, unsupportedStops as claudeStops, lacksSingleCall } from "./claude/request.ts"
 import type { Dialect } from "./Dialect.ts"
-import { emulating, type Gaps } from "./emulation.ts"
+import { type Unsupported, withEmulation } from "./emulation.ts"
 import { reader as geminiReader } from "./gemini/reply.ts"
-import { request as geminiRequest, watchedStops as geminiStops } from "./gemini/request.ts"
+import { request as geminiRequest, unsupportedStops as geminiStops } from "./gemini/request.ts"
 import { reader as gptReader } from "./gpt/reply.ts"
-import { request as gptRequest, watchedStops as gptStops } from "./gpt/request.ts"
+import { request as gptRequest, unsupportedStops as gptStops } from "./gpt/request.ts"
 import { reader as responsesReader } from "./responses/reply.ts"
 import { request as responsesRequest } from "./responses/request.ts"
 import { chatMaxTokens } from "./thinking.ts"
 import { pairCalls } from "./toolCalls.ts"
 
-/** No model takes a limit beyond its largest output (docs/api.md#adjusted-requests). */
-const limited = (chat: ChatRequest, { maxOutputTokens: most }: Model, adjusted: Adjusted): ChatRequest => {
+/** The request with its token limit at most the model's largest output (docs/api.md#adjusted-requests). */
+const clampMaxTokens = (chat: ChatRequest, { maxOutputTokens: most }: Model, adjusted: Adjusted): ChatRequest => {
   const asked = chatMaxTokens(chat) ?? 0
   if (asked <= most) return chat
   const name = chat.max_completion_tokens == null ? "max_tokens" : "max_completion_tokens"
@@ -29,43 +29,40 @@ const limited = (chat: ChatRequest, { maxOutputTokens: most }: Model, adjusted: 
   return { ...chat, [name]: most }
 }
 
-/**
- * What holds for every vendor: nothing is translated before its media is known to be inline and small, and before its tool calls are
- * paired with their results.
- */
-const checked = (own: Dialect, gaps: Gaps): Dialect => {
-  const dialect = emulating(own, gaps)
+/** The dialect with the rules of all vendors: media is inline and small, tool calls are paired with their results. */
+const withCommonRules = (own: Dialect, unsupported: Unsupported): Dialect => {
+  const dialect = withEmulation(own, unsupported)
   return {
     ...dialect,
     request: (chat, route, adjusted) =>
       checkMedia(chat, route.model).pipe(
         Result.flatMap(() => pairCalls(chat, adjusted)),
-        Result.flatMap((paired) => dialect.request(limited(paired, route.model, adjusted), route, adjusted))
+        Result.flatMap((paired) => dialect.request(clampMaxTokens(paired, route.model, adjusted), route, adjusted))
       )
   }
 }
 
-/** Whether the deployment has refused to be asked for one call at a time. */
+/** Whether the deployment does not take `parallel_tool_calls`. */
 const dropsParallel = (route: Route): boolean => drops(route.strip, "parallel_tool_calls")
 
 const dialects: Readonly<Partial<Record<Api, Dialect>>> = {
-  messages: checked(
+  messages: withCommonRules(
     { request: claudeRequest, reader: claudeReader },
-    { stopField: "stop_sequences", unsaidStops: claudeStops, refusesOne }
+    { stopField: "stop_sequences", unsupportedStops: claudeStops, lacksSingleCall }
   ),
-  content: checked(
+  content: withCommonRules(
     { request: geminiRequest, reader: geminiReader },
-    // It has no word for one call at a time.
-    { stopField: "generationConfig.stopSequences", unsaidStops: geminiStops, refusesOne: () => true }
+    // Its API has no field for one call at a time.
+    { stopField: "generationConfig.stopSequences", unsupportedStops: geminiStops, lacksSingleCall: () => true }
   ),
-  chat: checked(
+  chat: withCommonRules(
     { request: gptRequest, reader: gptReader },
-    { stopField: "stop", unsaidStops: gptStops, refusesOne: dropsParallel, formatField: "response_format" }
+    { stopField: "stop", unsupportedStops: gptStops, lacksSingleCall: dropsParallel, formatField: "response_format" }
   ),
-  responses: checked(
+  responses: withCommonRules(
     { request: responsesRequest, reader: responsesReader },
     // Its API has no stop sequences.
-    { stopField: "stop", unsaidStops: stopsOf, refusesOne: dropsParallel, formatField: "text.format" }
+    { stopField: "stop", unsupportedStops: stopsOf, lacksSingleCall: dropsParallel, formatField: "text.format" }
   )
 }
 

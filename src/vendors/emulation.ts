@@ -1,6 +1,4 @@
-/**
- * What the gateway does itself where the vendor has no word for it: stop sequences, one call at a time, and JSON.
- */
+/** What the gateway does itself where the vendor's API does not support it: stop sequences, one call at a time, and JSON. */
 import { Result } from "effect"
 import { invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
@@ -13,7 +11,7 @@ import { jsonFormat, jsonInstruction, stopsOf } from "./chatRequest.ts"
 import type { Dialect, Pieces, ReplyReader } from "./Dialect.ts"
 import { jsonFenceFilter, type TextFilter } from "./textFilters.ts"
 
-/** For each place in a sequence, how much of its beginning is also the end of what stands before (Knuth, Morris, Pratt). */
+/** For each prefix of a sequence, the length of its longest border: a shorter prefix that is also its end (Knuth, Morris, Pratt). */
 const bordersOf = (sequence: string): Int32Array => {
   const borders = new Int32Array(sequence.length)
   for (let at = 1, length = 0; at < sequence.length; at++) {
@@ -24,7 +22,7 @@ const bordersOf = (sequence: string): Int32Array => {
   return borders
 }
 
-/** Where the sequence that is complete first begins in a whole text, the longer one of two; -1 where there is none. */
+/** Where the sequence begins that is complete first, of two the longer; -1 where the text has none. */
 const stopIn = (text: string, sequences: ReadonlyArray<string>): number => {
   let start = -1
   let end = text.length
@@ -38,8 +36,8 @@ const stopIn = (text: string, sequences: ReadonlyArray<string>): number => {
 }
 
 /**
- * The sequence that is complete first ends the text; of two, the longer one. So where the text is cut changes nothing. At most the
- * beginning of a sequence is held back. Time is linear in the text and in the sequences, none of which is empty. `stopped`: a sequence
+ * Ends a text before the sequence that is complete first, of two the longer, so that it makes no difference how the text is split. At most
+ * the beginning of a sequence is held back. Time is linear in the text and in the sequences, none of which is empty. `stopped`: a sequence
  * has come, and nothing is shown after it.
  */
 export const stopFilter = (sequences: ReadonlyArray<string>): TextFilter & { readonly stopped: () => boolean } => {
@@ -48,7 +46,7 @@ export const stopFilter = (sequences: ReadonlyArray<string>): TextFilter & { rea
   let held = ""
   let stopped = false
 
-  /** How much of a sequence the text so far ends with, at most; the whole of one stops. */
+  /** The length of the longest beginning of a sequence with which the text so far ends; a whole sequence stops. */
   const read = (unit: string): number => {
     let most = 0
     for (const watch of watches) {
@@ -94,16 +92,16 @@ export const stopFilter = (sequences: ReadonlyArray<string>): TextFilter & { rea
   }
 }
 
-/** The reader, whose pieces go through something on their way out. */
-const through = (reader: ReplyReader, way: (out: Pieces) => Pieces): ReplyReader => ({
+/** The reader with its pieces changed. */
+const mapPieces = (reader: ReplyReader, change: (out: Pieces) => Pieces): ReplyReader => ({
   ...reader,
-  whole: (body, out) => reader.whole(body, way(out)),
-  step: (event, out) => reader.step(event, way(out)),
-  end: (out) => reader.end(way(out))
+  whole: (body, out) => reader.whole(body, change(out)),
+  step: (event, out) => reader.step(event, change(out)),
+  end: (out) => reader.end(change(out))
 })
 
-/** A reader that is at its end where the text is. */
-const cutReader = (reader: ReplyReader, sequences: ReadonlyArray<string>): ReplyReader => {
+/** A reader that ends where its text ends, before the first stop sequence. */
+const stoppingReader = (reader: ReplyReader, sequences: ReadonlyArray<string>): ReplyReader => {
   const filter = stopFilter(sequences)
   let calls = 0
   let withheld = 0
@@ -114,7 +112,7 @@ const cutReader = (reader: ReplyReader, sequences: ReadonlyArray<string>): Reply
     withheld -= Buffer.byteLength(text)
     out.push({ type: "text", text })
   }
-  const watched = through(reader, (out) => ({
+  const watched = mapPieces(reader, (out) => ({
     push: (piece) => {
       if (piece.type === "text") {
         withheld += Buffer.byteLength(piece.text)
@@ -140,7 +138,7 @@ const cutReader = (reader: ReplyReader, sequences: ReadonlyArray<string>): Reply
       return filter.stopped() ? undefined : fault
     },
     end: (out) => {
-      // The vendor counts at its end: what it has said until here is no count of what was said.
+      // The vendor counts at the end of its reply, which has not come.
       if (filter.stopped() && !isWhole)
         return Result.succeed({ finishReason: finishOf("stop", calls), usage: undefined })
       const ended = watched.end(out)
@@ -155,22 +153,22 @@ const cutReader = (reader: ReplyReader, sequences: ReadonlyArray<string>): Reply
   }
 }
 
-/** Of what is watched for here: each sequence is compared with every character of an answer (docs/api.md#limits). */
+/** Of the sequences that the gateway looks for, each in every character of an answer (docs/api.md#limits). */
 const limits = { sequences: 256, length: 1000 } as const
 
 /** Whether a request wants no more than one call (`parallel_tool_calls: false`). */
-export const wantsOne = ({ parallel_tool_calls }: ChatRequest): boolean => parallel_tool_calls === false
+export const wantsSingleCall = ({ parallel_tool_calls }: ChatRequest): boolean => parallel_tool_calls === false
 
-/** Of several calls the first. */
+/** Only the first of several calls. */
 const firstCallOnly = (reader: ReplyReader): ReplyReader =>
-  through(reader, (out) => ({
+  mapPieces(reader, (out) => ({
     push: (piece) => ("index" in piece && piece.index > 0 ? undefined : out.push(piece))
   }))
 
-/** Without the fence around JSON that was asked for in words. */
+/** Without the fence around JSON that an instruction asked for. */
 const unfenced = (reader: ReplyReader): ReplyReader => {
   const filter = jsonFenceFilter()
-  const shown = through(reader, (out) => ({
+  const shown = mapPieces(reader, (out) => ({
     push: (piece) => (piece.type === "text" ? addText(filter.push(piece.text), out, piece.logprobs) : out.push(piece))
   }))
   return {
@@ -183,8 +181,8 @@ const unfenced = (reader: ReplyReader): ReplyReader => {
   }
 }
 
-/** The request with an instruction in place of its format, behind the other instructions at its beginning. */
-const instructed = (chat: ChatRequest, schema: JsonObject | undefined, adjusted: Adjusted): ChatRequest => {
+/** The request with an instruction in place of its format, after its first system messages. */
+const withInstruction = (chat: ChatRequest, schema: JsonObject | undefined, adjusted: Adjusted): ChatRequest => {
   adjusted.changed("response_format", schema === undefined ? "json_object" : "json_schema", "instruction")
   const first = chat.messages.findIndex(({ role }) => role !== "system" && role !== "developer")
   const instruction = { role: "system" as const, content: jsonInstruction(schema) }
@@ -192,49 +190,56 @@ const instructed = (chat: ChatRequest, schema: JsonObject | undefined, adjusted:
   return { ...chat, messages, response_format: null }
 }
 
-/** What a dialect's request cannot say. */
-export interface Gaps {
-  /** The vendor's field for stop sequences: all are watched for where the deployment does not take it. */
+/** What a dialect's request does not support. */
+export interface Unsupported {
+  /** The vendor's field for stop sequences; where the deployment does not take it, the gateway looks for all of them. */
   readonly stopField: string
-  /** The stop sequences that the request leaves out. */
-  readonly unsaidStops: (chat: ChatRequest, route: Route) => ReadonlyArray<string>
+  /** Stop sequences that the request leaves out. */
+  readonly unsupportedStops: (chat: ChatRequest, route: Route) => ReadonlyArray<string>
   /** Whether the request cannot ask for one call at a time. */
-  readonly refusesOne: (route: Route) => boolean
-  /** The vendor's field for the format of an answer; absent where the dialect sees to it itself. */
+  readonly lacksSingleCall: (route: Route) => boolean
+  /** The vendor's field for the format of an answer; absent where the dialect handles formats itself. */
   readonly formatField?: string
 }
 
 /**
- * The dialect, with what it cannot say done here:
+ * The dialect, with what it does not support done here:
  * - The text ends before the first stop sequence, and the call to the cloud with it (docs/decisions.md#stop-sequences).
  * - Of several calls the first is passed on where one was wanted: the model can ask for the others when it has seen what came of it
  *   (docs/decisions.md#one-call-at-a-time).
- * - An instruction stands for a format that the deployment has refused, and the fence that words may bring is taken off
+ * - An instruction stands for a format that the deployment has refused, and the fence that the model may add is removed
  *   (docs/decisions.md#structured-output).
  */
-export const emulating = (dialect: Dialect, { formatField, refusesOne, stopField, unsaidStops }: Gaps): Dialect => {
-  const watched = (chat: ChatRequest, route: Route) =>
-    !chat.stop ? [] : drops(route.strip, stopField) ? stopsOf(chat) : unsaidStops(chat, route)
-  const unsaidFormat = (chat: ChatRequest, { strip }: Route) =>
+export const withEmulation = (
+  dialect: Dialect,
+  { formatField, lacksSingleCall, stopField, unsupportedStops }: Unsupported
+): Dialect => {
+  const stopsFor = (chat: ChatRequest, route: Route) =>
+    !chat.stop ? [] : drops(route.strip, stopField) ? stopsOf(chat) : unsupportedStops(chat, route)
+  const unsupportedFormat = (chat: ChatRequest, { strip }: Route) =>
     formatField !== undefined && drops(strip, formatField) ? jsonFormat(chat) : undefined
   return {
     request: (chat, route, adjusted) => {
-      const stops = watched(chat, route)
+      const stops = stopsFor(chat, route)
       if (stops.length > limits.sequences || stops.some(({ length }) => length > limits.length)) {
         const length = limits.length.toLocaleString("en-US")
         return Result.fail(
           invalid(`stop: this model takes at most ${limits.sequences} sequences of at most ${length} characters`)
         )
       }
-      const format = unsaidFormat(chat, route)
-      return dialect.request(format === undefined ? chat : instructed(chat, format.schema, adjusted), route, adjusted)
+      const format = unsupportedFormat(chat, route)
+      return dialect.request(
+        format === undefined ? chat : withInstruction(chat, format.schema, adjusted),
+        route,
+        adjusted
+      )
     },
     reader: (route, chat) => {
       let reader = dialect.reader(route, chat)
-      if (unsaidFormat(chat, route) !== undefined) reader = unfenced(reader)
-      if (wantsOne(chat) && refusesOne(route)) reader = firstCallOnly(reader)
-      const stops = watched(chat, route)
-      return stops.length === 0 ? reader : cutReader(reader, stops)
+      if (unsupportedFormat(chat, route) !== undefined) reader = unfenced(reader)
+      if (wantsSingleCall(chat) && lacksSingleCall(route)) reader = firstCallOnly(reader)
+      const stops = stopsFor(chat, route)
+      return stops.length === 0 ? reader : stoppingReader(reader, stops)
     }
   }
 }

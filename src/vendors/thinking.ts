@@ -28,8 +28,8 @@ const budgets: Readonly<Record<Effort, number>> = {
 }
 
 type When = Model["sampling"]
-/** Whether a model takes something at `when`, given that it thinks or not. */
-export const takes = (when: When, thinks: boolean): boolean =>
+/** Whether a model supports something `when` it thinks, or does not. */
+export const isSupported = (when: When, thinks: boolean): boolean =>
   when === "always" || (when === "without-thinking" && !thinks)
 
 /**
@@ -56,15 +56,15 @@ export const chatMaxTokens = (chat: ChatRequest): number | undefined =>
 
 /**
  * How a messages-format model thinks in one chat request (docs/api.md#reasoning, rule 3); `wanted` is the effort before what a budget
- * needs. A budget needs more than 1,024 tokens in `max_tokens`, and is refused where the turn that goes on lacks its thinking (`able` is
- * false): there a budgeted model does not think. Adaptive ones have no budget and take such turns
+ * needs. A budget needs more than 1,024 tokens in `max_tokens`, and is refused where the turn that goes on lacks its thinking (`mayThink`
+ * is false): there a budgeted model does not think. Adaptive ones have no budget and take such turns
  * (docs/upstreams.md#anthropic-messages).
  */
-export const chatThinking = (chat: ChatRequest, model: Model, able: boolean) => {
+export const chatThinking = (chat: ChatRequest, model: Model, mayThink: boolean) => {
   const { api, optional } = model.thinking
   const wanted = chatEffort(chat, model)
   const asked = chatMaxTokens(chat)
-  const fits = able && (asked === undefined || asked > minBudget)
+  const fits = mayThink && (asked === undefined || asked > minBudget)
   const off = api === "none" || (api === "budgeted" && !fits)
   const effort: Effort = off && optional ? "none" : wanted
   const maxTokens = asked ?? Math.min(budgets[effort] + outputRoom, model.maxOutputTokens)
@@ -108,7 +108,7 @@ export const adjustThinking = (body: JsonObject, facts: ThinkingFacts, adjusted:
   }
   if (asked.converted) adjusted.changed("thinking", "adaptive", "enabled")
   if (budget !== asked.budget) adjusted.changed("budget_tokens", asked.budget, budget)
-  const refused = takes(model.sampling, true) ? [] : samplingFields.filter((name) => name in body)
+  const refused = isSupported(model.sampling, true) ? [] : samplingFields.filter((name) => name in body)
   for (const name of refused) adjusted.removed(name)
   const chosen = unforced(without(counted, refused), model, adjusted)
   if (adjusted.size === 0) return counted
@@ -118,7 +118,7 @@ export const adjustThinking = (body: JsonObject, facts: ThinkingFacts, adjusted:
 /** A forced choice of a tool that the model does not take beside thinking becomes `auto`. */
 const unforced = (body: JsonObject, model: Model, adjusted: Adjusted): JsonObject => {
   const choice = objectOf(body.tool_choice)
-  if ((choice.type !== "any" && choice.type !== "tool") || takes(model.forcedToolChoice, true)) return body
+  if ((choice.type !== "any" && choice.type !== "tool") || isSupported(model.forcedToolChoice, true)) return body
   adjusted.changed("tool_choice", choice.type, "auto")
   return { ...body, tool_choice: { ...without(choice, ["name"]), type: "auto" } }
 }

@@ -1,9 +1,8 @@
 /**
  * Tool calls and their results, paired the same way for every vendor (docs/api.md#tool-use), and the JSON in them. Vendors want
  * each result behind its call, one result for a call, and no ID twice in a conversation. Callers keep IDs of several vendors, some
- * of which count from 0 in each turn. Some vendors take and answer arguments and results as values: those of a large request are
- * read ahead, and those of a large reply printed ahead, in slices (docs/api.md#limits); they are found by the object that holds
- * them.
+ * of which count from 0 in each turn. Some vendors take and answer arguments and results as values: those of a request are parsed
+ * ahead, and those of a reply printed ahead, in slices (docs/api.md#limits), and are kept by the object that holds them.
  */
 import { Result } from "effect"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
@@ -18,33 +17,34 @@ import { digestId } from "./answer.ts"
 import { isBlank } from "./chatRequest.ts"
 
 export interface JsonText {
-  /** The call or message that it is read ahead for; none where it is passed on as it is. */
+  /** The call or message that it belongs to; none where it is sent as it is. */
   readonly holder?: object
   readonly text: string
-  /** Where it stands in the request. */
+  /** Its place in the request, for errors. */
   readonly path: string
-  /** Whether it may as well stay a text, where it holds too much. */
+  /** Whether it stays a text where it holds too much. */
   readonly optional: boolean
 }
 
-/** What was read ahead; `value` is undefined where the text is none that is taken. */
-const read = new WeakMap<object, { readonly value: JsonObject | undefined }>()
+/** What was parsed ahead, by its holder; `value` is undefined where the text is no object, or one nested too deep. */
+const parsedAhead = new WeakMap<object, { readonly value: JsonObject | undefined }>()
 
-export const keepRead = (holder: object, value: JsonObject | undefined): void => void read.set(holder, { value })
+export const keepParsed = (holder: object, value: JsonObject | undefined): void =>
+  void parsedAhead.set(holder, { value })
 
-/** Passes on what was read ahead to a copy of its holder. */
-const keepReadOf = (holder: object, copy: object): void => {
-  const known = read.get(holder)
-  if (known !== undefined) read.set(copy, known)
+/** Keeps what was parsed ahead also for a copy of its holder. */
+const copyParsed = (holder: object, copy: object): void => {
+  const known = parsedAhead.get(holder)
+  if (known !== undefined) parsedAhead.set(copy, known)
 }
 
-/** The object that a text is; undefined where it is none. */
-export const objectIn = (holder: object, text: string): JsonObject | undefined => {
-  const known = read.get(holder)
+/** The object that a text is, parsed ahead or now; undefined where it is none. */
+export const parsedObject = (holder: object, text: string): JsonObject | undefined => {
+  const known = parsedAhead.get(holder)
   return known === undefined ? parseObject(text) : known.value
 }
 
-/** Whether a result is to be read as an object where a vendor wants one. */
+/** Whether a result may be an object, for vendors that take one. */
 export const isObjectText = (text: string): boolean => /^\s*\{/.test(text)
 
 /** Every JSON text of a chat, in order. */
@@ -67,33 +67,33 @@ export const jsonTexts = ({ messages }: ChatRequest): ReadonlyArray<JsonText> =>
 }
 
 /**
- * A call's arguments as an object, which Claude and Gemini want; without any where the text is empty. A model may have written something
- * else, or its token limit may have cut them: a text that is no JSON object, or one nested too deep, stands as it is under one key.
+ * A call's arguments as an object, which Claude and Gemini take; an empty one where the text is empty. A model may have written something
+ * else, or its token limit may have cut them: a text that is no JSON object, or one nested too deep, is sent as it is under the key `arguments`.
  */
 export const callInput = (call: ToolCall, adjusted: Adjusted): JsonObject => {
   const { arguments: text } = call.function
   if (isBlank(text)) return {}
-  const input = objectIn(call, text)
+  const input = parsedObject(call, text)
   if (input !== undefined) return input
   adjusted.changed("messages.tool_calls.function.arguments", "text", "object")
   return { arguments: text }
 }
 
-/** Of inputs that were printed ahead; undefined for one that is nested too deep. */
-const texts = new WeakMap<object, string | undefined>()
+/** The texts of inputs that were printed ahead; undefined for one that is nested too deep. */
+const printedAhead = new WeakMap<object, string | undefined>()
 
-const isAhead = (input: Json | undefined): input is JsonObject =>
-  typeof input === "object" && input !== null && texts.has(input)
+const isPrintedAhead = (input: Json | undefined): input is JsonObject =>
+  typeof input === "object" && input !== null && printedAhead.has(input)
 
 /** Whether an input is not nested too deep to be printed. */
 export const isPrintable = (input: Json | undefined): boolean =>
-  isAhead(input) ? texts.get(input) !== undefined : isShallow(input)
+  isPrintedAhead(input) ? printedAhead.get(input) !== undefined : isShallow(input)
 
 /** The text of an input that is printable. */
 export const inputText = (input: Json | undefined): string =>
-  (isAhead(input) ? texts.get(input) : undefined) ?? jsonText(input ?? {})
+  (isPrintedAhead(input) ? printedAhead.get(input) : undefined) ?? jsonText(input ?? {})
 
-/** Inputs in a reply of Claude or Gemini; others say texts. */
+/** Inputs in a reply of Claude or Gemini; other vendors answer texts. */
 const inputsOf = ({ candidates, content }: JsonObject): ReadonlyArray<Json | undefined> => [
   ...arrayOf(content).map((block) => objectOf(block).input),
   ...arrayOf(objectOf(objectOf(arrayOf(candidates)[0]).content).parts).map(
@@ -105,7 +105,7 @@ const inputsOf = ({ candidates, content }: JsonObject): ReadonlyArray<Json | und
 export function* printInputs(reply: JsonObject): Slices<void> {
   for (const input of inputsOf(reply)) {
     if (typeof input !== "object" || input === null) continue
-    texts.set(input, (yield* isShallowInSlices(input)) ? yield* printText(input) : undefined)
+    printedAhead.set(input, (yield* isShallowInSlices(input)) ? yield* printText(input) : undefined)
   }
 }
 
@@ -120,15 +120,15 @@ interface Slots {
   next: number
 }
 
-/** IDs that calls came with, where they were made unique. */
-const given = new WeakMap<ToolCall, string>()
-export const givenId = (call: ToolCall): string => given.get(call) ?? call.id
+/** The IDs that calls came with, where they got another. */
+const originalIds = new WeakMap<ToolCall, string>()
+export const originalId = (call: ToolCall): string => originalIds.get(call) ?? call.id
 
-/** The call with another ID. What was read ahead of it stays with it. */
-const renamed = (call: ToolCall, id: string): ToolCall => {
+/** The call with another ID. */
+const withId = (call: ToolCall, id: string): ToolCall => {
   const copy = { ...call, id }
-  given.set(copy, call.id)
-  keepReadOf(call, copy)
+  originalIds.set(copy, call.id)
+  copyParsed(call, copy)
   return copy
 }
 
@@ -140,7 +140,7 @@ const joined = (first: MessageOf<"tool">, second: MessageOf<"tool">): MessageOf<
     content: `${first.content}\n\n${second.content}`,
     ...(mark === undefined ? {} : { cache_control: mark })
   }
-  keepRead(both, undefined)
+  keepParsed(both, undefined)
   return both
 }
 
@@ -180,7 +180,7 @@ export const pairCalls = (chat: ChatRequest, adjusted: Adjusted): Result.Result<
     open.set(call.id, slots)
     if (id === call.id) return call
     adjusted.changed("messages.tool_calls.id", "repeated", "unique")
-    return renamed(call, id)
+    return withId(call, id)
   }
 
   const addResult = (message: MessageOf<"tool">, { slots, next }: Slots): void => {
@@ -189,7 +189,7 @@ export const pairCalls = (chat: ChatRequest, adjusted: Adjusted): Result.Result<
     const result = slot.id === message.tool_call_id ? message : { ...message, tool_call_id: slot.id }
     const before = slot.result === undefined ? undefined : messages[slot.result]
     if (slot.result === undefined || before?.role !== "tool") {
-      if (result !== message) keepReadOf(message, result)
+      if (result !== message) copyParsed(message, result)
       slot.result = messages.push(result) - 1
       return
     }

@@ -9,7 +9,7 @@ import { countTokens, messages } from "../../src/surfaces/messages.ts"
 import { responses } from "../../src/surfaces/responses.ts"
 import type { NamesModel, Prepared, Surface } from "../../src/surfaces/Surface.ts"
 import { adjustedHeaders } from "../../src/vendors/adjustments.ts"
-import { keepRead } from "../../src/vendors/toolCalls.ts"
+import { keepParsed } from "../../src/vendors/toolCalls.ts"
 import { isObject } from "../../src/wire/json.ts"
 import { exactNumberOf, maxNesting, newBudget } from "../../src/wire/parse.ts"
 import { type ParseOptions, parseInSlices } from "../../src/wire/parseInSlices.ts"
@@ -54,7 +54,7 @@ const serving = <Request extends NamesModel, P extends Prepared, E extends ApiEr
     for (const { holder, text } of step("list texts", () => surface.texts?.(request) ?? [])) {
       const read = parse("parse texts", Buffer.from(text), { budget: newBudget(), depth: maxNesting })
       const value = Result.isSuccess(read) ? read.success : undefined
-      if (holder !== undefined) keepRead(holder, isObject(value) ? value : undefined)
+      if (holder !== undefined) keepParsed(holder, isObject(value) ? value : undefined)
     }
     step("count", () => surface.counts(request))
     step("list tools", () => surface.tools?.(request))

@@ -1,21 +1,21 @@
 /**
  * The order of a turn's blocks, which a chat message has no place for: it goes to the caller and comes back with the message, as
- * `extra_content.anthropic` (docs/decisions.md#tool-loops-that-survive-thinking). `thinking_blocks` has the thinking as it came, and `order`
- * has every block by its type: the next of these, a text by its length, a call by its ID. `model` is whose thinking it is. Texts and calls are the message's own, so what
- * the caller has changed is never undone.
+ * `extra_content.anthropic` (docs/decisions.md#tool-loops-that-survive-thinking). `thinking_blocks` has the thinking blocks as they came, and
+ * `order` has every block by its type: a thinking block is the next of `thinking_blocks`, a text has its length, a call its ID. `model` is
+ * the model that thought. Texts and calls come from the message itself, so that a caller's changes are kept.
  */
 import type { MessageOf, ToolCall } from "../../contract/ChatMessage.ts"
 import { arrayOf, isObject, type JsonObject, numberOf, objectOf, omitNull, textOf } from "../../wire/json.ts"
 import type { Adjusted } from "../adjustments.ts"
 import { isBlank } from "../chatRequest.ts"
-import { givenId } from "../toolCalls.ts"
+import { originalId } from "../toolCalls.ts"
 
 export const isThinking = (block: JsonObject): boolean =>
   block.type === "thinking" || block.type === "redacted_thinking"
 
-/** Largest order with its thinking that travels, in bytes of JSON. */
+/** Largest order with its thinking that is sent to the caller, in bytes of JSON. */
 const maxBytes = 1024 * 1024
-/** What stands in place of a larger one. */
+/** In place of a larger one. */
 const omitted = "omitted"
 
 export interface TextPlace extends JsonObject {
@@ -23,14 +23,14 @@ export interface TextPlace extends JsonObject {
   length: number
 }
 
-/** Fields of a block that say something and that a chat message has no place for. */
-const others = (block: JsonObject, known: ReadonlySet<string>): JsonObject =>
+/** Fields of a block that a chat message has no place for, but for empty ones. */
+const extraFields = (block: JsonObject, known: ReadonlySet<string>): JsonObject =>
   omitNull(block, (name) => {
     const value = block[name]
     return !known.has(name) && !(Array.isArray(value) && value.length === 0)
   })
-const ofText = new Set(["type", "text", "length"])
-const ofCall = new Set(["type", "id", "name", "input"])
+const textFields = new Set(["type", "text", "length"])
+const callFields = new Set(["type", "id", "name", "input"])
 
 /** Notes the blocks of one answer as they come. It has state, made anew for each answer. `model`: the one that answers, without a level. */
 export const orderWriter = (model: string) => {
@@ -50,7 +50,7 @@ export const orderWriter = (model: string) => {
   return {
     /** A text, which grows by what the caller is shown of it, in UTF-16 units. */
     text: (block: JsonObject): TextPlace => {
-      const place: TextPlace = { type: "text", length: 0, ...others(block, ofText) }
+      const place: TextPlace = { type: "text", length: 0, ...extraFields(block, textFields) }
       places.push(place)
       return place
     },
@@ -61,7 +61,7 @@ export const orderWriter = (model: string) => {
     },
     /** `id` as the caller gets it. */
     call: (block: JsonObject, id: string): void => {
-      places.push({ type: "tool_use", id, ...others(block, ofCall) })
+      places.push({ type: "tool_use", id, ...extraFields(block, callFields) })
     },
     /** `extra_content` of the message; undefined where the message alone says the order: one text, and the calls after it. */
     extra: (): JsonObject | undefined => {
@@ -80,7 +80,7 @@ export const orderWriter = (model: string) => {
 
 const thinkingField = "messages.extra_content.anthropic.thinking_blocks"
 
-/** What a reply gave with a message or with a call alone. */
+/** `extra_content.anthropic` of a message or of a call. */
 const extraOf = ({ extra_content }: MessageOf<"assistant"> | ToolCall): JsonObject =>
   objectOf(objectOf(extra_content).anthropic)
 
@@ -88,7 +88,7 @@ const extraOf = ({ extra_content }: MessageOf<"assistant"> | ToolCall): JsonObje
 const thinkingIn = (extra: JsonObject): ReadonlyArray<JsonObject> =>
   arrayOf(extra.thinking_blocks).filter(isObject).filter(isThinking)
 
-/** The order that a message brings, with its thinking in its places; undefined where it brings none that fits to that. */
+/** The order that a message has, with its thinking blocks filled in; undefined where it has none, or one with other thinking. */
 const placesOf = (message: MessageOf<"assistant">, adjusted: Adjusted): ReadonlyArray<JsonObject> | undefined => {
   const extra = extraOf(message)
   if (extra.order === omitted) adjusted.changed("messages.extra_content.anthropic.order", "over-1-MiB", "best-order")
@@ -100,7 +100,7 @@ const placesOf = (message: MessageOf<"assistant">, adjusted: Adjusted): Readonly
   return next === thoughts.length ? filled : undefined
 }
 
-/** The text in pieces of these lengths; undefined where it is not the text that they were taken of, as after a change. */
+/** The text in pieces of these lengths; undefined where they do not add up to the text, because the caller changed it. */
 const cutAt = (
   message: MessageOf<"assistant">,
   places: ReadonlyArray<JsonObject>
@@ -119,8 +119,8 @@ const cutAt = (
 }
 
 /**
- * The blocks of a message that brings their order; undefined where it brings none. Calls that the caller has left out go with the thinking
- * before them, and those that it has added come last. A text that was changed stands whole where the first one was. The vendor refuses a
+ * The blocks of a message that has their order; undefined where it has none. Calls that the caller has left out go with the thinking
+ * before them, and those that it has added come last. A text that was changed comes whole in the place of the first one. The vendor refuses a
  * message that ends in thinking, which only an answer that was cut does (docs/upstreams.md#anthropic-messages).
  */
 const inOrder = (
@@ -133,7 +133,7 @@ const inOrder = (
   if (places === undefined) return undefined
   const pieces = cutAt(message, places)
   const calls = new Map<string, ToolCall>()
-  for (const call of message.tool_calls ?? []) if (!calls.has(givenId(call))) calls.set(givenId(call), call)
+  for (const call of message.tool_calls ?? []) if (!calls.has(originalId(call))) calls.set(originalId(call), call)
   const sent = new Set<ToolCall>()
   const blocks: Array<JsonObject> = []
   let thoughts: Array<JsonObject> = []
@@ -154,14 +154,14 @@ const inOrder = (
     else if (place.type === "text") {
       const text = pieces?.[piece++]
       if (text === undefined) addWhole()
-      else if (!isBlank(text)) add({ type: "text", text, ...others(place, ofText) })
+      else if (!isBlank(text)) add({ type: "text", text, ...extraFields(place, textFields) })
     } else if (place.type === "tool_use") {
       const call = calls.get(textOf(place.id) ?? "")
       if (call === undefined || sent.has(call)) thoughts = []
       else {
         addWhole()
         sent.add(call)
-        add({ ...toBlock(call), ...others(place, ofCall) })
+        add({ ...toBlock(call), ...extraFields(place, callFields) })
       }
     }
   }
@@ -195,8 +195,8 @@ const bestOrder = (
 }
 
 /**
- * The blocks of a message, in the order that it brings, or else in the best that there is. Thinking that is another model's, which
- * signs it for itself (docs/upstreams.md#anthropic-messages), is left out and named.
+ * The blocks of a message, in the order that it has, or else in `bestOrder`. Thinking of another model, whose signature the vendor does not
+ * accept (docs/upstreams.md#anthropic-messages), is left out and named.
  */
 export const orderedBlocks = (
   message: MessageOf<"assistant">,

@@ -1,6 +1,6 @@
 /**
- * Anthropic's Messages API: what is answered (docs/upstreams.md#anthropic-messages, docs/upstreams.md#anthropic-stream-events), and
- * how it fails inside a reply or a stream that began well.
+ * Anthropic's Messages API: its replies (docs/upstreams.md#anthropic-messages, docs/upstreams.md#anthropic-stream-events), and
+ * errors inside a reply or a stream that began as a success.
  */
 
 import { Result } from "effect"
@@ -47,15 +47,15 @@ type Open =
   | { readonly type: "thinking"; readonly block: { [key: string]: Json } }
 
 export const reader: Dialect["reader"] = (route, chat) => {
-  // JSON that was asked for in words may come in a fence anyway.
+  // JSON that an instruction asked for may come in a fence.
   const filter = jsonFormat(chat) === undefined ? undefined : jsonFenceFilter()
   const order = orderWriter(route.model.id)
-  /** By the vendor's index. */
-  const open = new Map<number, Open>()
+  /** By the vendor's index of the block. */
+  const openBlocks = new Map<number, Open>()
   let thinking: Array<JsonObject> = []
-  /** The text that is shown now. */
+  /** The text block that is being read. */
   let text: TextPlace | undefined
-  /** Counts of the beginning, the totals since, and what they come to. */
+  /** Counts of `message_start`, the totals of the deltas since, and both together. */
   let start: JsonObject = {}
   let totals: JsonObject = {}
   let counts: JsonObject = {}
@@ -75,33 +75,33 @@ export const reader: Dialect["reader"] = (route, chat) => {
   const beginCall = (at: number, block: JsonObject, out: Pieces): void => {
     const index = calls++
     const id = callId(textOf(block.id) ?? "")
-    // The signed blocks that came before a call, on the call itself: some callers keep no more than that.
+    // A call carries the signed blocks before it, because some callers keep only calls.
     const extra = thinking.length === 0 ? undefined : { anthropic: { thinking_blocks: thinking } }
     order.call(block, id)
     thinking = []
-    open.set(at, { type: "call", index, input: isPrintable(block.input) ? block.input : {}, empty: true })
+    openBlocks.set(at, { type: "call", index, input: isPrintable(block.input) ? block.input : {}, empty: true })
     out.push({ type: "call", index, id, name: textOf(block.name) ?? "", extra })
   }
 
-  const say = (said: string, out: Pieces): void => show(filter?.push(said) ?? said, out)
+  const addShown = (added: string, out: Pieces): void => show(filter?.push(added) ?? added, out)
 
   const begin = (at: number, block: JsonObject, out: Pieces): void => {
     if (block.type === "text") {
       text = order.text(block)
-      say(textOf(block.text) ?? "", out)
+      addShown(textOf(block.text) ?? "", out)
     } else if (isThinking(block)) {
       const thought = { ...block }
       order.thinking(thought)
-      open.set(at, { type: "thinking", block: thought })
+      openBlocks.set(at, { type: "thinking", block: thought })
     } else if (block.type === "tool_use") beginCall(at, block, out)
   }
 
   const delta = (at: number, change: JsonObject, out: Pieces): void => {
     if (change.type === "text_delta") {
-      say(textOf(change.text) ?? "", out)
+      addShown(textOf(change.text) ?? "", out)
       return
     }
-    const target = open.get(at)
+    const target = openBlocks.get(at)
     if (change.type === "input_json_delta" && target?.type === "call") {
       const json = textOf(change.partial_json) ?? ""
       if (json === "") return
@@ -111,8 +111,8 @@ export const reader: Dialect["reader"] = (route, chat) => {
   }
 
   const stop = (at: number, out: Pieces): void => {
-    const target = open.get(at)
-    open.delete(at)
+    const target = openBlocks.get(at)
+    openBlocks.delete(at)
     if (target?.type === "thinking") thinking.push(target.block)
     if (target?.type !== "call") return
     const { index, input, empty } = target
@@ -120,11 +120,11 @@ export const reader: Dialect["reader"] = (route, chat) => {
     out.push({ type: "call-end", index })
   }
 
-  /** Events of which a reply has few. Apart, because V8 compiles anew what reads objects whose shapes have been collected. */
+  /** Events of which a reply has few. Apart, because V8 recompiles code when shapes of objects that it reads are collected. */
   const stepRare = (fields: JsonObject, data: string, out: Pieces): UpstreamFault | undefined => {
     switch (fields.type) {
       case "content_block_start":
-        // A call may bring its input here, and all of the block may go back.
+        // A call may have its input here. Parsed as written, because the block may be sent back.
         begin(numberOf(fields.index) ?? 0, objectOf(readWrittenObject(data)?.content_block), out)
         break
       case "content_block_stop":
@@ -177,7 +177,7 @@ export const reader: Dialect["reader"] = (route, chat) => {
       return Result.map(finishOfWord(reason, guarded), (finish) => {
         show(filter?.end() ?? "", out)
         // A block that the vendor never closed is complete anyway.
-        for (const at of open.keys()) stop(at, out)
+        for (const at of openBlocks.keys()) stop(at, out)
         const extra = order.extra()
         if (extra !== undefined) out.push({ type: "extra", extra })
         return { finishReason: finishOf(finish, calls), usage: usage() }
@@ -201,14 +201,14 @@ const append = (block: { [key: string]: Json }, change: JsonObject): number => {
   return bytes
 }
 
-/** What is read of a usage. Nothing else is kept: a stream may say it any number of times, with other names each time. */
+/** The counts that are read of a usage; nothing else is kept. */
 const readCounts = new Set([
   ...["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "cache_creation"],
   ...["output_tokens", "output_tokens_details"]
 ])
 
 /**
- * Counts of a stream so far. Later ones are totals and replace earlier ones; a null says nothing
+ * Counts of a stream so far. Later ones are totals and replace earlier ones; a null is no count
  * (docs/decisions.md#usage-counts).
  */
 export const overlayUsage = (before: JsonObject, after: Json | undefined): JsonObject => ({
@@ -217,8 +217,8 @@ export const overlayUsage = (before: JsonObject, after: Json | undefined): JsonO
 })
 
 /**
- * The totals of a stream that has ended, with the cloud's own of its last event where they did not come before. What the beginning
- * (`start`) says of output is not what was said, and is no total.
+ * The totals of a stream that has ended, with the cloud's own of its last event where they did not come before. The output count of
+ * `message_start` (`start`) is not the total.
  */
 export const totalsAtEnd = (start: JsonObject, totals: JsonObject, last: JsonObject): JsonObject => {
   const { output_tokens: _, ...counted } = start

@@ -6,19 +6,19 @@ import type { ChatRequest } from "../../contract/Chat.ts"
 import type { Tool } from "../../contract/ChatMessage.ts"
 import { compact, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
-import { type Adjusted, firstCall, reportEffort, reportUnread, translated } from "../adjustments.ts"
+import { type Adjusted, commonFields, firstCall, reportEffort, reportUnread } from "../adjustments.ts"
 import { choiceFor, isBlank, jsonFormat, jsonInstruction, parametersOf, stopsOf, toolsOf } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
-import { wantsOne } from "../emulation.ts"
-import { chatMaxTokens, chatThinking, takes } from "../thinking.ts"
+import { wantsSingleCall } from "../emulation.ts"
+import { chatMaxTokens, chatThinking, isSupported } from "../thinking.ts"
 import { enforces, takesFormat, type Used } from "./structured.ts"
-import { canThink, losesMark, marked, type Turn, toConversation, withoutThinking } from "./turns.ts"
+import { canThink, losesCacheMark, marked, type Turn, toConversation, withoutThinking } from "./turns.ts"
 
 /** Longest identifier of a user, in characters. */
-const maxLength = 256
-/** What Bedrock takes of ASCII, but for blanks and `@`. */
-const plain = /^[\w:$#=/+,.-]*$/
-/** Digits that stand for themselves, as in a phone number; those within a UUID or a word do not. */
+const maxUserId = 256
+/** The characters that Bedrock accepts, but for blanks and `@`. */
+const accepted = /^[\w:$#=/+,.-]*$/
+/** A phone number: digits that are not part of a UUID or a word. */
 const phone = /(?<![\w-])\+?\d[\d.-]{5,}\d(?![\w-])/
 
 /**
@@ -28,13 +28,13 @@ const phone = /(?<![\w-])\+?\d[\d.-]{5,}\d(?![\w-])/
  * tell users apart.
  */
 const opaqueUser = (id: string, field: string, adjusted: Adjusted): string => {
-  if (id.length <= maxLength && plain.test(id) && !phone.test(id)) return id
+  if (id.length <= maxUserId && accepted.test(id) && !phone.test(id)) return id
   // Never the identifier, which may name a person.
   adjusted.changed(field, "plain", "sha256")
   return createHash("sha256").update(id).digest("hex")
 }
 
-/** The same in a body of the messages surface, which is shared where nothing is replaced. */
+/** The same in a body of the messages surface, which is answered itself where nothing is replaced. */
 export const withOpaqueUser = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   const metadata = objectOf(body.metadata)
   const id = textOf(metadata.user_id)
@@ -42,30 +42,30 @@ export const withOpaqueUser = (body: JsonObject, adjusted: Adjusted): JsonObject
   return user_id === undefined || user_id === id ? body : { ...body, metadata: { ...metadata, user_id } }
 }
 
-/** What this dialect says of a request; the rest is named. */
-const said: ReadonlySet<string> = new Set([...translated, "user"])
+/** The parameters that this dialect translates. */
+const translated: ReadonlySet<string> = new Set([...commonFields, "user"])
 
-/** Its words have no place for these. */
-const lost = new Set(["messages.name", "image_url.detail"] as const)
+/** Fields that the API does not have. */
+const unsupported = new Set(["messages.name", "image_url.detail"] as const)
 
 export const request: Dialect["request"] = (chat, route, adjusted) =>
   Result.map(toConversation(chat, route.model.id, adjusted), ({ system, turns }) => {
     const { model } = route
-    reportUnread(chat, { said, lost }, adjusted)
-    if (losesMark(chat)) adjusted.removed("cache_control")
+    reportUnread(chat, { translated, unsupported }, adjusted)
+    if (losesCacheMark(chat)) adjusted.removed("cache_control")
     const { effort, wanted, budget, maxTokens } = chatThinking(chat, model, canThink(turns))
-    // The default one is named too where it cannot be had.
+    // Also names the default effort where the request cannot have it.
     if (effort === wanted) reportEffort(chat, effort, adjusted)
     else adjusted.changed("reasoning_effort", chat.reasoning_effort ?? undefined, effort)
     if (chatMaxTokens(chat) === undefined) adjusted.changed("max_tokens", undefined, maxTokens)
     const thinks = model.thinking.api !== "none" && effort !== "none"
     const adaptive = model.thinking.api === "adaptive"
-    const forcible = takes(model.forcedToolChoice, thinks)
+    const forcible = isSupported(model.forcedToolChoice, thinks)
     const rules = { forcible, strip: route.strip, adjusted, used: { strictTools: 0, optional: 0, unions: 0 } }
     const format = formatFor(chat, rules)
     const texts = format.instruction === undefined ? system : [...system, { type: "text", text: format.instruction }]
     const user = typeof chat.user === "string" ? opaqueUser(chat.user, "user", adjusted) : undefined
-    const { temperature, top_p } = sampling(chat, takes(model.sampling, thinks), adjusted)
+    const { temperature, top_p } = sampling(chat, isSupported(model.sampling, thinks), adjusted)
     const stops = stopsOf(chat).filter((sequence) => !isBlank(sequence))
     const { tools, tool_choice } = toolsFor(chat, turns, rules)
     return compact({
@@ -90,7 +90,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) =>
   })
 
 /** The vendor refuses sequences of nothing but whitespace. */
-export const watchedStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).filter(isBlank)
+export const unsupportedStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).filter(isBlank)
 
 /** The vendor's temperature ends at 1, and newer models take only one of the two. */
 const sampling = (chat: ChatRequest, taken: boolean, adjusted: Adjusted): JsonObject => {
@@ -138,20 +138,20 @@ const toolFor = (tool: Tool, { strip, adjusted, used }: Rules): JsonObject => {
   )
 }
 
-/** Whether the deployment has refused to be asked for one call at a time. */
-export const refusesOne = ({ strip }: Pick<Route, "strip">): boolean =>
+/** Whether the deployment does not take `disable_parallel_tool_use`. */
+export const lacksSingleCall = ({ strip }: Pick<Route, "strip">): boolean =>
   drops(strip, "tool_choice.disable_parallel_tool_use")
 
 /** A forced choice that the model does not take beside thinking becomes `auto` (docs/api.md#reasoning, rule 6). */
 const toolChoice = (chat: ChatRequest, { forcible, strip, adjusted }: Rules): JsonObject | undefined => {
   const choice = choiceFor(chat, forcible, adjusted)
   if (choice === "none") return { type: "none" }
-  const alone = wantsOne(chat)
-  if (choice === undefined && !alone) return undefined
-  if (alone && refusesOne({ strip })) adjusted.add(firstCall)
+  const single = wantsSingleCall(chat)
+  if (choice === undefined && !single) return undefined
+  if (single && lacksSingleCall({ strip })) adjusted.add(firstCall)
   const kind =
     typeof choice === "object" ? { type: "tool", name: choice.name } : { type: choice === "required" ? "any" : "auto" }
-  return alone && !refusesOne({ strip }) ? { ...kind, disable_parallel_tool_use: true } : kind
+  return single && !lacksSingleCall({ strip }) ? { ...kind, disable_parallel_tool_use: true } : kind
 }
 
 /**

@@ -11,19 +11,19 @@ import { type Adjusted, isMark } from "../adjustments.ts"
 import { digestId } from "../answer.ts"
 import {
   assistantTexts,
-  begunByUser,
+  emptyUserText,
   historyName,
   inlineData,
   isBlank,
   sanitizeFilename,
-  silence
+  startWithUser
 } from "../chatRequest.ts"
 import { callInput } from "../toolCalls.ts"
 import { isThinking, orderedBlocks } from "./order.ts"
 
 type Fields = { readonly [key: string]: unknown }
 
-/** The block with the mark in the vendor's words, where there is one. What else a caller puts into it is not sent. */
+/** The block with its mark of the prompt cache, where there is one. Other fields of the mark are not sent. */
 export const marked = (block: JsonObject, given: Json | undefined): JsonObject =>
   isMark(given) ? { ...block, cache_control: compact({ type: "ephemeral", ttl: given.ttl ?? undefined }) } : block
 
@@ -43,7 +43,7 @@ const isBlankPart = (part: Json): boolean => isBlank(textOf(objectOf(part).text)
  * Whether a mark stands on an empty text, which is not sent, with nothing before it in its message that could carry it
  * (docs/upstreams.md#anthropic-messages).
  */
-export const losesMark = ({ messages }: ChatRequest): boolean =>
+export const losesCacheMark = ({ messages }: ChatRequest): boolean =>
   messages.some((message: Fields) => {
     if (message.role !== "tool" && isMark(message.cache_control) && isEmpty(message)) return true
     const parts = arrayOf(message.content)
@@ -51,7 +51,7 @@ export const losesMark = ({ messages }: ChatRequest): boolean =>
     return parts.slice(0, first < 0 ? undefined : first).some((part) => isMark(objectOf(part).cache_control))
   })
 
-/** As the vendor takes it. */
+/** A message in the vendor's format. */
 export interface Turn extends JsonObject {
   readonly role: "user" | "assistant"
   readonly content: ReadonlyArray<JsonObject>
@@ -81,7 +81,7 @@ export const toConversation = (chat: ChatRequest, model: string, adjusted: Adjus
         const blocks = userBlocks(message.content)
         const isSilent = blocks.length === 0 && turns.at(-1)?.role === "assistant"
         if (isSilent) adjusted.changed("messages.content", "empty", "stand-in")
-        add("user", markedLast(isSilent ? [textBlock(silence)] : blocks, message.cache_control))
+        add("user", markedLast(isSilent ? [textBlock(emptyUserText)] : blocks, message.cache_control))
         break
       }
       case "tool":
@@ -98,8 +98,8 @@ export const toConversation = (chat: ChatRequest, model: string, adjusted: Adjus
   const closed = turns.map(
     ({ role, content }): Turn => ({ role, content: role === "user" ? resultsFirst(content) : content })
   )
-  const userSays = (content: ReadonlyArray<JsonObject>): Turn => ({ role: "user", content })
-  return begunByUser({ system, turns: trimPrefill(closed) }, userSays, textBlock, adjusted)
+  const userTurn = (content: ReadonlyArray<JsonObject>): Turn => ({ role: "user", content })
+  return startWithUser({ system, turns: trimPrefill(closed) }, userTurn, textBlock, adjusted)
 }
 
 /** Results of tools come first in their turn. */
@@ -117,7 +117,7 @@ const userBlocks = (content: string | ReadonlyArray<ContentPart>): ReadonlyArray
   for (const part of content) {
     const last = blocks.at(-1)
     if (part.type !== "text" || !isBlank(part.text)) blocks.push(marked(userBlock(part), part.cache_control))
-    // Its mark goes to what stands before it: it asks for all up to there.
+    // The mark of a blank text goes to the block before it, because it means everything up to there.
     else if (last !== undefined && last.cache_control === undefined)
       blocks.splice(-1, 1, marked(last, part.cache_control))
   }

@@ -3,8 +3,8 @@ import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ContentPart, MessageOf, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import type { Adjusted } from "../adjustments.ts"
-import { assistantTexts, begunByUser, inlineData, silence } from "../chatRequest.ts"
-import { callInput, isObjectText, objectIn } from "../toolCalls.ts"
+import { assistantTexts, emptyUserText, inlineData, startWithUser } from "../chatRequest.ts"
+import { callInput, isObjectText, parsedObject } from "../toolCalls.ts"
 
 /** Documented value for a call whose signature is lost (docs/upstreams.md#thought-signatures). */
 const skipSignature = "skip_thought_signature_validator"
@@ -45,7 +45,7 @@ export const toContents = (chat: ChatRequest, adjusted: Adjusted) => {
         const parts = withText(given.flatMap(userPart))
         const isSilent = parts.length === 0 && entries.at(-1)?.role === "model"
         if (isSilent) adjusted.changed("messages.content", "empty", "stand-in")
-        add("user", isSilent ? [{ text: silence }] : parts)
+        add("user", isSilent ? [{ text: emptyUserText }] : parts)
         break
       }
       case "assistant": {
@@ -83,8 +83,8 @@ export const toContents = (chat: ChatRequest, adjusted: Adjusted) => {
   const contents = entries
     .map(({ role, parts }) => ({ role, parts: parts.filter((part) => part !== undefined) }))
     .filter(({ parts }) => parts.length > 0)
-  const userSays = (parts: ReadonlyArray<JsonObject>) => ({ role: "user" as const, parts: [...parts] })
-  return begunByUser({ system, turns: contents }, userSays, (text) => ({ text }), adjusted)
+  const userTurn = (parts: ReadonlyArray<JsonObject>) => ({ role: "user" as const, parts: [...parts] })
+  return startWithUser({ system, turns: contents }, userTurn, (text) => ({ text }), adjusted)
 }
 
 /**
@@ -144,5 +144,5 @@ const reference = /"(?:\$|\\u0024)ref"\s*:/
 const responseOf = (message: MessageOf<"tool">): JsonObject => {
   const { content } = message
   if (!isObjectText(content) || reference.test(content)) return { output: content }
-  return objectIn(message, content) ?? { output: content }
+  return parsedObject(message, content) ?? { output: content }
 }

@@ -4,38 +4,47 @@ import type { Route } from "../../catalog/Route.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import { compact, type Json, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
 import { drops } from "../../wire/strip.ts"
-import { type Adjusted, firstCall, reportEffort, reportUnread, translated } from "../adjustments.ts"
+import { type Adjusted, commonFields, firstCall, reportEffort, reportUnread } from "../adjustments.ts"
 import { choiceFor, jsonFormat, jsonInstruction, parametersOf, stopsOf, toolsOf } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
-import { wantsOne } from "../emulation.ts"
-import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
+import { wantsSingleCall } from "../emulation.ts"
+import { chatEffort, chatMaxTokens, isSupported } from "../thinking.ts"
 import { toContents, vendorName } from "./contents.ts"
 import { answerSchema, toolSchema } from "./schema.ts"
 
-/** What this dialect says of a request; the rest is named. */
-const saidFields: ReadonlySet<string> = new Set([...translated, "seed", "presence_penalty", "frequency_penalty"])
+/** The parameters that this dialect translates. */
+const translatedFields: ReadonlySet<string> = new Set([
+  ...commonFields,
+  "seed",
+  "presence_penalty",
+  "frequency_penalty"
+])
 
-const logprobsFields: ReadonlySet<string> = new Set([...saidFields, "logprobs", "top_logprobs"])
+const logprobsFields: ReadonlySet<string> = new Set([...translatedFields, "logprobs", "top_logprobs"])
 
 /**
- * Whether the reply will say how likely its tokens were: streams have no place for it (docs/upstreams.md#token-probabilities-of-gemini),
- * and where the text is cut here, they would tell what came after it.
+ * Whether the reply will have `logprobs`. Streams do not have them (docs/upstreams.md#token-probabilities-of-gemini), and where the gateway
+ * ends the text at a stop sequence, they would show what came after it.
  */
 const wantsLogprobs = (chat: ChatRequest, { deployment }: Route): boolean =>
-  deployment.logprobs === true && chat.logprobs === true && chat.stream !== true && watchedStops(chat).length === 0
+  deployment.logprobs === true && chat.logprobs === true && chat.stream !== true && unsupportedStops(chat).length === 0
 
-/** This vendor caches prompts automatically, and has no place for the others. */
-const lost = new Set(["cache_control", "messages.name", "image_url.detail", "file.filename"] as const)
+/** The vendor caches prompts automatically, and its API does not have the other fields. */
+const unsupported = new Set(["cache_control", "messages.name", "image_url.detail", "file.filename"] as const)
 
 export const request: Dialect["request"] = (chat, route, adjusted) =>
   Result.map(toContents(chat, adjusted), ({ system, turns }) => {
-    reportUnread(chat, { said: wantsLogprobs(chat, route) ? logprobsFields : saidFields, lost }, adjusted)
+    reportUnread(
+      chat,
+      { translated: wantsLogprobs(chat, route) ? logprobsFields : translatedFields, unsupported },
+      adjusted
+    )
     // A forced choice is not translated (docs/api.md#reasoning, rule 7).
     const mode = choiceFor(chat, false, adjusted) === "none" ? "NONE" : "AUTO"
     const tools = toolsOf(chat).map((tool) =>
       declaration(tool, (keyword) => adjusted.removed(`tools.function.parameters.${keyword}`))
     )
-    if (tools.length > 0 && wantsOne(chat)) adjusted.add(firstCall)
+    if (tools.length > 0 && wantsSingleCall(chat)) adjusted.add(firstCall)
     if (toolsOf(chat).some((tool) => tool.function.strict === true)) adjusted.removed("tools.function.strict")
     const instructed = instructionFor(chat, route)
     if (instructed !== undefined) adjusted.changed("response_format", "json_schema", "instruction")
@@ -54,7 +63,7 @@ const generation = (chat: ChatRequest, route: Route, adjusted: Adjusted): JsonOb
   const likely = wantsLogprobs(chat, route)
   const effort = chatEffort(chat, model)
   reportEffort(chat, effort, adjusted)
-  const taken = takes(model.sampling, effort !== "none")
+  const taken = isSupported(model.sampling, effort !== "none")
   for (const name of taken ? [] : ["temperature", "top_p"]) if (numberOf(chat[name])) adjusted.removed(name)
   const format = jsonFormat(chat)
   const stops = stopsOf(chat).slice(0, maxStops)
@@ -101,7 +110,7 @@ const seedFor = (chat: ChatRequest, { deployment }: Route, adjusted: Adjusted): 
 
 /** Most stop sequences that the vendor takes (docs/upstreams.md#gemini). */
 const maxStops = 5
-export const watchedStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).slice(maxStops)
+export const unsupportedStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).slice(maxStops)
 
 /** Google's levels end at high (docs/api.md#reasoning, rule 8). */
 const levels = {

@@ -10,7 +10,7 @@ import { compact, type Json, type JsonObject, omitNull } from "../../wire/json.t
 import { reportEffort, reportRemoved, reportUnread } from "../adjustments.ts"
 import { assistantTexts, choiceFor, historyName, parallelFor, parametersOf, stopsOf, toolsOf } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
-import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
+import { chatEffort, chatMaxTokens, isSupported } from "../thinking.ts"
 
 /** Those that would show tagged reasoning, or text that is cut off here, token by token. */
 const tokenFields = ["logprobs", "top_logprobs"]
@@ -25,26 +25,26 @@ const ownFields: ReadonlySet<string> = new Set([
 /** Most stop sequences that the vendor takes (docs/upstreams.md#openai-formats). */
 const maxStops = 4
 
-/** Stop sequences are refused where sampling is, and above four; those are watched for here. */
-export const watchedStops = (chat: ChatRequest, { model }: Route): ReadonlyArray<string> =>
-  stopsOf(chat).slice(takes(model.sampling, chatEffort(chat, model) !== "none") ? maxStops : 0)
+/** The API refuses stop sequences where it refuses sampling, and above four: the gateway looks for those. */
+export const unsupportedStops = (chat: ChatRequest, { model }: Route): ReadonlyArray<string> =>
+  stopsOf(chat).slice(isSupported(model.sampling, chatEffort(chat, model) !== "none") ? maxStops : 0)
 
 /** The vendor caches prompts automatically. */
-const lost = new Set(["cache_control"] as const)
+const unsupported = new Set(["cache_control"] as const)
 
 export const request: Dialect["request"] = (chat, route, adjusted) => {
   const { model, deployment } = route
   const effort = chatEffort(chat, model)
   const thinks = effort !== "none"
   const noTools = toolsOf(chat).length === 0
-  const taken = takes(model.sampling, thinks)
-  // Where the text is cut here, they would tell what came after it.
-  const untold = model.thinking.tagged === true || watchedStops(chat, route).length > 0
-  const refused = taken ? (untold ? tokenFields : []) : samplingFields
+  const taken = isSupported(model.sampling, thinks)
+  // Where the gateway cuts the text, `logprobs` would show what it cut.
+  const hidesLogprobs = model.thinking.tagged === true || unsupportedStops(chat, route).length > 0
+  const refused = taken ? (hidesLogprobs ? tokenFields : []) : samplingFields
   reportRemoved(chat, [...refused, "store"], adjusted)
   reportEffort(chat, effort, adjusted)
-  reportUnread(chat, { lost, whole: ["response_format"] }, adjusted)
-  const choice = choiceFor(chat, !noTools && takes(model.forcedToolChoice, thinks), adjusted)
+  reportUnread(chat, { unsupported, whole: ["response_format"] }, adjusted)
+  const choice = choiceFor(chat, !noTools && isSupported(model.forcedToolChoice, thinks), adjusted)
   const keeps = (name: string): boolean => !ownFields.has(name) && !refused.includes(name) && (taken || name !== "stop")
   return Result.succeed(
     compact({

@@ -10,16 +10,16 @@ import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/Ch
 import { compact, type JsonObject, objectOf, omitNull, textOf } from "../../wire/json.ts"
 import {
   type Adjusted,
+  commonFields,
   reportEffort,
   reportRemoved,
   reportUnread,
-  reportUnsupported,
-  translated
+  reportUnsupported
 } from "../adjustments.ts"
 import { digestId } from "../answer.ts"
 import { choiceFor, historyName, parallelFor, parametersOf, stopsOf, toolsOf } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
-import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
+import { chatEffort, chatMaxTokens, isSupported } from "../thinking.ts"
 
 /** Longest `call_id` that the API takes, in characters; chat takes longer ones, which other vendors' IDs are. */
 const maxCallId = 64
@@ -69,23 +69,23 @@ const call = ({ id, function: { name, arguments: args } }: ToolCall): JsonObject
   arguments: args
 })
 
-/** What both APIs take, by the same name. */
+/** Parameters that both APIs take under the same name. */
 const passed = ["metadata", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "service_tier"]
 const tokenFields = ["logprobs", "top_logprobs"]
 const samplingFields = ["temperature", "top_p", ...tokenFields]
-/** What this dialect says of a request; the rest is named. */
-const said: ReadonlySet<string> = new Set([...translated, ...passed, ...tokenFields, "verbosity"])
+/** The parameters that this dialect translates. */
+const translated: ReadonlySet<string> = new Set([...commonFields, ...passed, ...tokenFields, "verbosity"])
 /** Smallest `max_output_tokens`. */
 const minOutput = 16
 
 /** The vendor caches prompts automatically. */
-const lost = new Set(["cache_control", "messages.name"] as const)
+const unsupported = new Set(["cache_control", "messages.name"] as const)
 
 export const request: Dialect["request"] = (chat, { model, deployment }, adjusted) => {
   const effort = chatEffort(chat, model)
-  reportUnsupported(chat, said, adjusted)
+  reportUnsupported(chat, translated, adjusted)
   reportEffort(chat, effort, adjusted)
-  reportUnread(chat, { lost }, adjusted)
+  reportUnread(chat, { unsupported }, adjusted)
   return Result.succeed(
     compact({
       ...Object.fromEntries(passed.map((name) => [name, chat[name] ?? undefined])),
@@ -95,7 +95,7 @@ export const request: Dialect["request"] = (chat, { model, deployment }, adjuste
       reasoning: model.thinking.api === "effort" ? { effort } : undefined,
       max_output_tokens: limitOf(chat, adjusted),
       text: textFormat(chat),
-      ...sampling(chat, takes(model.sampling, effort !== "none"), adjusted),
+      ...sampling(chat, isSupported(model.sampling, effort !== "none"), adjusted),
       ...tools(chat, model, effort, adjusted),
       stream: chat.stream === true ? true : undefined
     })
@@ -145,7 +145,7 @@ const textFormat = (chat: ChatRequest): JsonObject | undefined => {
 
 const tools = (chat: ChatRequest, model: Model, effort: Effort, adjusted: Adjusted): JsonObject => {
   const given = toolsOf(chat)
-  const choice = choiceFor(chat, given.length > 0 && takes(model.forcedToolChoice, effort !== "none"), adjusted)
+  const choice = choiceFor(chat, given.length > 0 && isSupported(model.forcedToolChoice, effort !== "none"), adjusted)
   if (given.length === 0) return {}
   return compact({
     tools: given.map(tool),

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { keepRead, objectIn } from "../../../src/vendors/toolCalls.ts"
+import { keepParsed, parsedObject } from "../../../src/vendors/toolCalls.ts"
 import { keysFileWith } from "../../operation/keysFile.ts"
 import { bedrockFrame, message, saying, sseFrame, wholeMessage } from "../../support/claude.ts"
 import {
@@ -161,8 +161,8 @@ describe("two keys", () => {
 describe("what was made before is found again", () => {
   it("by the request's own object, not by one that is equal", () => {
     const [mine, yours] = [{ content: "{}" }, { content: "{}" }]
-    keepRead(mine, { a: 1 })
-    assert.deepStrictEqual(objectIn(mine, "{}"), { a: 1 })
-    assert.deepStrictEqual(objectIn(yours, "{}"), {})
+    keepParsed(mine, { a: 1 })
+    assert.deepStrictEqual(parsedObject(mine, "{}"), { a: 1 })
+    assert.deepStrictEqual(parsedObject(yours, "{}"), {})
   })
 })
