@@ -1,4 +1,4 @@
-/** The request path, in the order in which a request walks it. */
+/** Puts the gateway's layers together. A request's path through them is in docs/architecture.md. */
 import { existsSync } from "node:fs"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Duration, Effect, type FileSystem, Layer, Option } from "effect"
@@ -30,7 +30,7 @@ import { type CloudSettings, sitesOf } from "./settings/clouds.ts"
 import { readNotice } from "./settings/notice.ts"
 import type { OperatorError } from "./wire/OperatorError.ts"
 
-/** The endpoints, and the documents about them where they are public. */
+/** The endpoints, their documents where they are public, and the middleware around all of them. */
 const routes = ({ docs, sandbox, settings }: GatewayOptions) => {
   const tls = Option.isSome(settings.tlsCert)
   return Layer.mergeAll(
@@ -53,7 +53,7 @@ export interface GatewayOptions {
   readonly sandbox: boolean
 }
 
-/** A sandbox of one process counts in memory, so that a trial leaves no files, unless there are keys whose use can be asked for. */
+/** A sandbox of one process without a key file counts in memory, so that a trial leaves no files. */
 const store = ({ settings, sandbox }: GatewayOptions) => {
   const trial = sandbox && settings.workers === 1 && Option.isNone(settings.redisUrl)
   return trial && !existsSync(settings.keysFile) ? layerMemory : storeLayer(settings)
@@ -78,7 +78,7 @@ const access = (options: GatewayOptions) => {
   )
 }
 
-/** Audit events where the operator wants them, beside the usage records or apart; the start and the stop are the first and the last. */
+/** Audit events where the operator wants them, among the usage records or in their own log; the first is the start, the last the stop. */
 const audit = ({ clouds, settings }: GatewayOptions) => {
   if (Option.isNone(settings.auditLog)) return Layer.empty
   const log: Layer.Layer<never, OperatorError, FileSystem.FileSystem | UsageLog> =
@@ -110,7 +110,7 @@ const identity = ({ identityFile }: GatewaySettings) =>
     onSome: (file) => lazy(() => import("./identity/identityLayer.ts").then((loaded) => loaded.identityLayer({ file })))
   })
 
-/** Detectors of the agency's own, where there are some. */
+/** The agency's detectors, where there are some. */
 const guards = ({ guardsFile: file, markings }: GatewaySettings) =>
   Option.isNone(file) && markings === "off"
     ? Layer.empty

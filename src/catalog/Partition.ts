@@ -97,8 +97,8 @@ export const bestSites = (clouds: Iterable<Cloud>): Sites =>
 const profileOf = (segment: string): string | undefined =>
   /^(global|apac|emea|latam|[a-z]{2}(?:-[a-z]+)*)\./.exec(segment)?.[1]
 
-/** Why a model ID of Bedrock's leads out of the table's regions, by the ARN's partition and region or by its inference profile. */
-export const leadsOut = (model: string): string | undefined => {
+/** Why a model ID of Bedrock is outside the table's regions, by the ARN's partition and region or by its inference profile; undefined where it is inside. */
+export const outsidePartition = (model: string): string | undefined => {
   const segments = model.toLowerCase().split(/[:/]/)
   const [scheme, arns = "", , region = ""] = segments
   if (scheme === "arn" && rowOf("bedrock", region)?.arns !== arns) {

@@ -7,7 +7,7 @@ import { Catalog, type Deployment, efforts, type Model } from "./Catalog.ts"
 import { cloudFacts, clouds } from "./clouds.ts"
 import { authorizedLevels } from "./Level.ts"
 import { apis, type Family, operations } from "./names.ts"
-import { leadsOut } from "./Partition.ts"
+import { outsidePartition } from "./Partition.ts"
 
 const apisOf = (family: Family) => apis.filter((api) => operations[api].family === family)
 
@@ -51,7 +51,7 @@ function* checkDeployment({ family, thinking }: Model, deployment: Deployment, a
     yield `${at}.api: ${cloud} does not serve ${api}, only ${cloudFacts[cloud].apis.join(", ")}`
   }
   for (const field of cloud === "bedrock" ? (["model", "countModel"] as const) : []) {
-    const problem = leadsOut(deployment[field] ?? "")
+    const problem = outsidePartition(deployment[field] ?? "")
     if (problem !== undefined) yield `${at}.${field}: ${problem}`
   }
   for (const only of ["messages", "content"] as const) {

@@ -45,16 +45,16 @@ interface SurfaceFacts {
   readonly output: Output
   /** What it serves; undefined: the deployments that say so. */
   readonly families: ReadonlyArray<Family> | undefined
-  /** Bodies of the others are forwarded as they came, and a refusal of theirs is the caller's. */
-  readonly reworded: boolean
+  /** Whether the gateway rewrites bodies: it then resends one without fields that the cloud refuses. Others are forwarded as they came. */
+  readonly rewritten: boolean
 }
 
 export const surfaces: Readonly<Record<Purpose, SurfaceFacts>> = {
-  chat: { output: "text", families: ["claude", "gemini", "gpt"], reworded: true },
-  messages: { output: "text", families: ["claude"], reworded: true },
-  count_tokens: { output: "count", families: ["claude"], reworded: true },
-  responses: { output: "text", families: undefined, reworded: false },
-  embeddings: { output: "vector", families: ["embedding"], reworded: false }
+  chat: { output: "text", families: ["claude", "gemini", "gpt"], rewritten: true },
+  messages: { output: "text", families: ["claude"], rewritten: true },
+  count_tokens: { output: "count", families: ["claude"], rewritten: true },
+  responses: { output: "text", families: undefined, rewritten: false },
+  embeddings: { output: "vector", families: ["embedding"], rewritten: false }
 }
 
 export const isPurpose = (surface: SurfaceName | undefined): surface is Purpose =>

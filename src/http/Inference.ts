@@ -138,7 +138,7 @@ const make = Effect.gen(function* () {
         }
         const ready = yield* resend.prepare(prepareWithout)
         yield* reserve(caller, record, ready)
-        if (!surfaces[surface.purpose].reworded) return yield* callCloud(ready, record)
+        if (!surfaces[surface.purpose].rewritten) return yield* callCloud(ready, record)
         return yield* resend.send(ready, record, prepareWithout, (again) => callCloud(again, record))
       },
       Effect.catch((error: GatewayError) =>

@@ -16,7 +16,7 @@ import type { NamesModel, Prepared, Surface } from "../surfaces/Surface.ts"
 import { type JsonText, keepParsed } from "../vendors/toolCalls.ts"
 import { isObject, type JsonObject } from "../wire/json.ts"
 import { type Budget, maxNesting, newBudget, parse } from "../wire/parse.ts"
-import { maxDepth, maxFields, type Refusal } from "../wire/parseInSlices.ts"
+import type { Refusal } from "../wire/parseInSlices.ts"
 import { inOneTurn } from "../wire/slices.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
@@ -165,7 +165,9 @@ const readTexts = Effect.fnUntraced(function* (texts: ReadonlyArray<JsonText>, b
     const own = { tokens: budget.tokens }
     const bytes = Buffer.from(text.text)
     // "written", because they are printed again.
-    const read = yield* Effect.result(parse(bytes, own, maxNesting, Number.POSITIVE_INFINITY, "written"))
+    const read = yield* Effect.result(
+      parse(bytes, { budget: own, depth: maxNesting, fields: Number.POSITIVE_INFINITY }, "written")
+    )
     const refused = Result.isFailure(read) ? refusalOfText(text, read.failure) : undefined
     if (refused !== undefined) return yield* refused
     // A text that stays a text takes nothing of the budget.
@@ -192,9 +194,7 @@ export const bodyReader = <A extends NamesModel>(
     const refused = refuseBytes(bytes)
     if (refused !== undefined) return yield* refused
     const budget = newBudget()
-    const value = yield* Effect.mapError(parse(bytes, budget, maxDepth, maxFields, numbers), (refusal) =>
-      refusalOf(refusal, bytes)
-    )
+    const value = yield* Effect.mapError(parse(bytes, { budget }, numbers), (refusal) => refusalOf(refusal, bytes))
     const body = yield* yield* inOneTurn(() => decode(isObject(value) ? before(plain(value)) : value))
     if (texts !== undefined) yield* readTexts(texts(body), budget)
     return body

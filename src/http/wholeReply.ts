@@ -13,7 +13,7 @@ import type { RequestRecord } from "./RequestRecord.ts"
 interface WholeReplyOptions<P extends Prepared> extends Ready<P> {
   readonly provider: Provider["Service"]
   readonly record: RequestRecord
-  readonly surface: Pick<Surface<never, P, ApiError | MessagesError>, "ahead" | "answer" | "errorAt" | "join">
+  readonly surface: Pick<Surface<never, P, ApiError | MessagesError>, "answer" | "beforeAnswer" | "errorAt" | "join">
 }
 
 /** Records an answer in the span of its call and in the request's record, where several calls add up. */
@@ -43,7 +43,7 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
   /** Reads the reply, scans its tool calls and has it guarded. */
   const readReply = Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>, reply: Reply) {
     const { record, prepared, provider, route, surface } = options
-    if (surface.ahead !== undefined) yield* inSlices(surface.ahead(reply.body))
+    if (surface.beforeAnswer !== undefined) yield* inSlices(surface.beforeAnswer(reply.body))
     const answered = yield* inOneTurn(() => surface.answer(prepared, reply))
     if (Result.isFailure(answered)) {
       const error = provider.faultError(route, answered.failure)

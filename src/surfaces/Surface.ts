@@ -1,4 +1,4 @@
-/** What a surface is: pure functions that say what a request asks of a cloud, and what the cloud's reply says to the caller. */
+/** A surface: pure functions that make the cloud's body of a request, and the caller's reply of the cloud's. */
 import type { Result, Schema } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Operation, Purpose } from "../catalog/names.ts"
@@ -13,7 +13,7 @@ import type { JsonText } from "../vendors/toolCalls.ts"
 import type { JsonObject } from "../wire/json.ts"
 import type { Slices } from "../wire/slices.ts"
 
-/** What the gateway knows of a request beside its body. */
+/** A request beside its body. */
 export interface Arrival {
   /** The gateway's ID of the request. */
   readonly id: string
@@ -30,16 +30,16 @@ export interface ScreenedTool {
   readonly schema: unknown
 }
 
-/** How much of what is in a request; never what. */
+/** How many of each are in a request. */
 export interface Counts {
   readonly tools: number
   readonly images: number
   readonly files: number
-  /** Bytes of the body that are images and files, about: they are no text. */
+  /** Bytes of the body that are images and files, about: they are not counted as text. */
   readonly mediaBytes: number
 }
 
-/** What is asked of the cloud. */
+/** What is sent to the cloud. */
 export interface Prepared {
   readonly operation: Operation
   /** One body for each call: one, but for embeddings. */
@@ -49,11 +49,11 @@ export interface Prepared {
   readonly maxOutput: number | undefined
   /** What was changed of the request, as `name:from->to` or `name:removed`; for the header `x-gateway-adjusted`. */
   readonly adjusted?: ReadonlyArray<string> | undefined
-  /** The same of thinking, on the messages surface; for the header `x-gateway-thinking-adjusted`. */
+  /** What was changed of thinking, on the messages surface; for the header `x-gateway-thinking-adjusted`. */
   readonly thinkingAdjusted?: ReadonlyArray<string> | undefined
 }
 
-/** A request that may be sent, and to whom. */
+/** A prepared request and its route. */
 export interface Ready<P extends Prepared> {
   readonly route: Route
   readonly prepared: P
@@ -62,10 +62,10 @@ export interface Ready<P extends Prepared> {
 /** JSON text or its bytes, or the value to be printed. */
 export type AnswerBody = string | Uint8Array | object
 
-/** What a whole reply says, while its calls are still to be scanned. */
+/** A whole reply, before its tool calls are scanned. */
 export interface Rendered extends Summary {
   readonly calls: ReadonlyArray<Called>
-  /** As it goes to the caller, with what the scan found. */
+  /** The caller's body, with what the scan found. */
   readonly body: (governance: Governance | undefined) => AnswerBody
 }
 
@@ -82,29 +82,29 @@ export interface NamesModel {
 
 export interface Surface<Request extends NamesModel, P extends Prepared, E extends ApiError | MessagesError> {
   readonly purpose: Purpose
-  /** The contract's own: its type is the endpoint's payload. */
+  /** The contract's schema of the endpoint's payload. */
   readonly schema: Schema.ConstraintDecoder<unknown>
-  /** What is done with a body before it is judged, where the operator allows lists of text (`GATEWAY_TEXT_ARRAYS`). */
+  /** Changes a body before it is decoded, where the operator allows lists of text (`GATEWAY_TEXT_ARRAYS`). */
   readonly joinTexts?: ((body: JsonObject) => JsonObject) | undefined
-  /** Makes JavaScript's numbers of those that are read; all others go on as they were written. Without it all are JavaScript's. */
+  /** Makes JavaScript's numbers of those that the surface reads; all others keep their text. Without it all are JavaScript's. */
   readonly plainNumbers?: ((body: JsonObject) => JsonObject) | undefined
   /** The error as the endpoint declares it. */
   readonly error: (error: GatewayError) => E
   readonly counts: (request: Request) => Counts
-  /** Tools that the caller brings, where the operator may want them screened. */
+  /** The caller's tools, for the screen. */
   readonly tools?: ((request: Request) => ReadonlyArray<ScreenedTool>) | undefined
-  /** JSON inside the strings of a request, which counts like its body. */
+  /** JSON texts inside a request, which count towards the limits of its body. */
   readonly texts?: ((request: Request) => ReadonlyArray<JsonText>) | undefined
-  /** What to send. Refuses what the surface does not take. */
+  /** Makes what is sent. Refuses what the surface does not support. */
   readonly prepare: (request: Request, route: Route, arrival: Arrival) => Result.Result<P, GatewayError>
-  /** What `answer` does in one step and a large reply cannot wait for, done before it. */
-  readonly ahead?: ((body: JsonObject) => Slices<void>) | undefined
-  /** What a whole reply says. */
+  /** Work of `answer` that takes long for a large reply, done in slices before it. */
+  readonly beforeAnswer?: ((body: JsonObject) => Slices<void>) | undefined
+  /** Reads a whole reply. */
   readonly answer: (prepared: P, reply: Pick<Reply, "body" | "bytes">) => Result.Result<Rendered, UpstreamFault>
-  /** How a streamed reply is said; absent where there is none. */
+  /** Translates a streamed reply; absent where the surface has no streams. */
   readonly protocol?: ((prepared: P) => Protocol) | undefined
-  /** One answer of several, where several were asked for. */
+  /** Makes one answer of those of several calls. */
   readonly join?: ((prepared: P, answers: ReadonlyArray<Answer>) => Answer) | undefined
-  /** Which of several calls failed, for the message. */
+  /** The error with the index of the call that failed. */
   readonly errorAt?: ((error: GatewayError, at: number) => GatewayError) | undefined
 }

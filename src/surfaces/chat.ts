@@ -34,7 +34,7 @@ const callPiece = (piece: Piece): CallPiece | undefined => {
   }
 }
 
-/** It takes pieces one at a time: lists of pieces and of chunks were half of what an event allocated. */
+/** Pieces are taken one at a time, because lists of pieces and of chunks would double what an event allocates. */
 export const chatProtocol = (options: {
   readonly reader: ReplyReader
   readonly heading: Heading
@@ -44,17 +44,17 @@ export const chatProtocol = (options: {
   const { heading, includeUsage, inputEstimate, reader } = options
   const writer = chunkWriter({ ...heading, includeUsage })
   const progress: Progress = { end: undefined, early: false, bytes: 0, kept: 0 }
-  /** Events of the cloud so far. */
+  /** How many events of the cloud have come. */
   let events = 0
   let begun = false
-  /** Nothing has been said yet. */
+  /** No text and no call has come yet. */
   let silent = true
   let ending: Ending | undefined
   /** Calls that are complete, to be reported with the next frame. */
   let completed: Array<CallPiece> = []
   let frames: Array<Frame> = []
 
-  /** A frame that tells governance of a call, and of those that were complete before it. */
+  /** A frame with a piece of a call, and the ends of calls before it. */
   const frameOf = (data: string, call?: CallPiece): Frame => {
     if (call === undefined && completed.length === 0) return { data }
     const calls = completed
@@ -63,7 +63,7 @@ export const chatProtocol = (options: {
     return { data, calls }
   }
 
-  /** Says the role, once. */
+  /** Emits the first chunk, once. */
   const begin = (): void => {
     if (!begun) frames.push({ data: writer.role })
     begun = true
@@ -90,7 +90,7 @@ export const chatProtocol = (options: {
     return all
   }
 
-  /** What the reply used, as the cloud counted it at its end; about as much as came, where it has not. */
+  /** The cloud's counts at its end; an estimate from what has come where there are none. */
   const usageOf = (counted: Tokens | undefined): Tokens => {
     const received = { stream: true, events, bytes: progress.bytes + (reader.kept?.() ?? 0), inputEstimate }
     return counted !== undefined && isCount(counted, received) ? counted : estimateOf(reader.usage(), received)
@@ -107,7 +107,7 @@ export const chatProtocol = (options: {
     for (const piece of pieces) out.push(piece)
     const all = { ...ended.success, usage: usageOf(ended.success.usage) }
     ending = all
-    // An answer of no words has empty content and not none, so that what clients assemble can be given back.
+    // Empty content rather than none, so that callers can send the message back.
     if (silent) out.push({ type: "text", text: "" })
     frames.push({
       ...frameOf(writer.finish(all, undefined)),
@@ -127,7 +127,7 @@ export const chatProtocol = (options: {
           progress.end = fault
           break
         }
-        // The caller sees life with the upstream's first event, and not only when the model has thought.
+        // Thinking emits nothing: the caller gets the first chunk with the cloud's first event anyway.
         begin()
         if (reader.ended()) {
           finish()
@@ -184,7 +184,7 @@ const isText = (part: Json): part is { readonly type: "text"; readonly text: str
   typeof part.text === "string" &&
   Object.keys(part).every((name) => partFields.has(name) || part[name] === null)
 
-/** A mark of one of the parts is the message's: it stands at its end. */
+/** The message with its parts as one text. The mark of a part becomes that of the message. */
 const joined = (message: Json): Json => {
   if (!isObject(message) || message.role === "user" || !Array.isArray(message.content)) return message
   const parts = arrayOf(message.content)
@@ -198,16 +198,16 @@ const joined = (message: Json): Json => {
 const joinTextArrays = (body: JsonObject): JsonObject =>
   Array.isArray(body.messages) ? { ...body, messages: body.messages.map(joined) } : body
 
-/** What is read by its schema and said anew by every dialect is not walked: the rest is forwarded as it came. */
+/** Fields that are not searched for outside addresses: every dialect translates them by their schema, and forwards nothing of them unread. */
 const readFields: ReadonlySet<string> = new Set([...ownFields, "messages", "response_format"])
 
-/** A reader for the reply. Neither the conversation nor the tools are held while a stream runs. */
+/** Makes a reader for the reply. It does not hold the conversation or the tools while a stream runs. */
 const readerFor = (dialect: Dialect, route: Route, request: ChatRequest): (() => ReplyReader) => {
   const kept = { ...request, messages: [], tools: null }
   return () => dialect.reader(route, kept)
 }
 
-/** The body as the deployment takes it; what it does not take is named, too, unless it asked for nothing. */
+/** The body without the fields that the deployment does not take, which are reported unless they ask for nothing. */
 const stripped = (body: JsonObject, { refused, strip: fields }: Route, adjusted: Adjusted): JsonObject => {
   const refusedPaths = new Set([...(refused ?? [])].map(plainPath))
   return strip(body, fields, (path, value) => reportLeftOut(path, value, refusedPaths.has(path), adjusted))
@@ -239,7 +239,7 @@ export const chat: Surface<ChatRequest, PreparedChat, ApiError> = {
       includeUsage: request.stream_options?.include_usage === true
     }))
   },
-  ahead: printInputs,
+  beforeAnswer: printInputs,
   answer: ({ heading, inputEstimate, reader }, { body, bytes }) =>
     Result.map(readAnswer(reader(), body), (answer) => {
       const received = { stream: false, events: 0, bytes: bytes.length, inputEstimate }

@@ -31,11 +31,11 @@ import type { Arrival, Counts, Prepared, Surface } from "./Surface.ts"
 interface PreparedMessages extends Prepared {
   /** The base model, which replies name. */
   readonly model: string
-  /** Whether an instruction stands for the format of the answer. */
+  /** Whether an instruction is sent in place of the format of the answer. */
   readonly emulated: boolean
 }
 
-/** The numbers that are read here stand at the top, and in `thinking`. */
+/** This surface reads the numbers at the top, and those in `thinking`. */
 const plainNumbers = (body: JsonObject): JsonObject => {
   const plain = plainFields(body)
   const { thinking } = plain
@@ -63,8 +63,8 @@ const countsOf = ({ messages, tools }: JsonObject): Counts => {
 }
 
 /**
- * A conversation that the server holds. Taking the field away would lose the turns that the caller leaves out; this error
- * is the vendor's own, at which its client libraries go on with whole conversations (docs/upstreams.md#message-threads).
+ * A conversation that the server would keep. Without the field the turns that the caller leaves out would be lost. This is the vendor's
+ * own error, after which its client libraries send whole conversations (docs/upstreams.md#message-threads).
  */
 const threadUnsupported = new GatewayError({
   reason: "invalid",
@@ -72,13 +72,13 @@ const threadUnsupported = new GatewayError({
   details: { error_code: "thread_unsupported_request", unsupported: ["thread"] }
 })
 
-/** Fields that can make a difference to a count, and those that make none: others are named where they go. */
+/** Fields that are sent for a count, and those that make no difference to one; other fields are removed and named. */
 const counted = ["messages", "system", "tools", "tool_choice", "thinking", "output_config", "anthropic_version"]
 const uncounted = new Set(
   "max_tokens temperature top_p top_k stop_sequences metadata cache_control service_tier speed".split(" ")
 )
 
-/** What of a body is counted. */
+/** The fields of a body that are sent for a count. */
 const countedOf = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   for (const name of Object.keys(body)) {
     if (!counted.includes(name) && !uncounted.has(name) && !saysNothing(body[name])) adjusted.removed(name)

@@ -6,7 +6,7 @@ import type { Beta } from "../catalog/Catalog.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { Adjusted } from "../vendors/adjustments.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
-import { type Strip, sparing } from "../wire/strip.ts"
+import { type Strip, withoutPath } from "../wire/strip.ts"
 
 const isOf = ({ aliases = [], name }: Beta, beta: string): boolean => beta.startsWith(name) || aliases.includes(beta)
 
@@ -110,10 +110,10 @@ export const applyBetas = (
   const ofTool = (type = "") => lacks(table.find(({ tools }) => tools?.some((start) => type.startsWith(start))))
   const ofBlock = (type = "") => lacks(table.find(({ blocks }) => blocks?.includes(type)))
   const kept = withoutBlocks(withoutTools(body, ofTool, adjusted), ofBlock, adjusted)
-  const spared = table.filter(isSent).flatMap(({ fields = [] }) => fields)
+  const betaFields = table.filter(isSent).flatMap(({ fields = [] }) => fields)
   return {
     betas: allowed.filter((beta) => sent.has(beta)),
     body: kept,
-    strip: spared.filter((field) => refused?.has(field) !== true).reduce(sparing, strip)
+    strip: betaFields.filter((field) => refused?.has(field) !== true).reduce(withoutPath, strip)
   }
 }

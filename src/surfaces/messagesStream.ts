@@ -1,7 +1,4 @@
-/**
- * The messages stream: forwarded as it comes, but for the few events that the gateway must read (docs/api.md#messages-stream).
- */
-
+/** The messages stream: events are forwarded as they come, but for the few that the gateway must change (docs/api.md#messages-stream). */
 import { unreadable } from "../catalog/UpstreamFault.ts"
 import { messagesErrorBody } from "../contract/Errors.ts"
 import type { Governance } from "../contract/Governance.ts"
@@ -21,14 +18,14 @@ const governanceFrame = (governance: Governance): Frame => ({
   data: JSON.stringify({ type: "gateway_governance", x_gateway_governance: governance })
 })
 
-/** Bedrock adds its own metrics here, which are no part of the format. */
+/** Sent in place of the cloud's, to which Bedrock adds metrics. */
 const messageStop: Frame = {
   event: "message_stop",
   data: '{"type":"message_stop"}',
   flagged: (governance) => [{ event: "message_stop", data: '{"type":"message_stop"}' }, governanceFrame(governance)]
 }
 
-/** A cheap look at data that is forwarded unread. */
+/** A cheap check of data that is not parsed. */
 const looksLikeObject = (data: string) => data.startsWith("{") && data.endsWith("}")
 const string = (value: unknown): string => textOf(value) ?? ""
 
@@ -36,36 +33,36 @@ const string = (value: unknown): string => textOf(value) ?? ""
 export const isCall = ({ type }: JsonObject): boolean =>
   type === "tool_use" || type === "server_tool_use" || type === "mcp_tool_use"
 
-/** What a block tells of a call, if it is one. */
+/** The pieces of a call in a block. */
 const called = (key: number, block: JsonObject): ReadonlyArray<CallPiece> => {
   if (!isCall(block)) return []
   const start: CallPiece = { type: "start", key, id: string(block.id), name: string(block.name) }
   return isObject(block.input) ? [start, { type: "input", key, value: block.input }] : [start]
 }
 
-/** An event's name and its data say the same: clients go by either, and a call is looked for by the name. */
+/** Whether an event's name is the `type` of its data: clients read either, and this code reads the name. */
 const agrees = (name: string, data: string): boolean => {
   const type = textOf(readObject(data)?.type)
   return type === undefined || type === name
 }
 
-/** The counts that the format wants at the beginning, where the cloud has none yet: totals come later and take their place. */
+/** The counts that `message_start` must have, where the cloud has none yet; the totals come later. */
 const uncounted = { input_tokens: 0, output_tokens: 0 }
 
-/** `model` is the base model, which the reply names in place of the upstream's. `fenced`: a fence around its texts is taken off. */
+/** `model` is the base model, which the reply names in place of the upstream's. `fenced`: a Markdown fence around its texts is removed. */
 export const messagesProtocol = (model: string, fenced = false): Protocol => {
   const progress: Progress = { end: undefined, bytes: 0 }
   const unfence = fenced ? fenceRemover() : undefined
-  /** Counts of the beginning, and the totals since. */
+  /** Counts of `message_start`, and the totals since. */
   let start: JsonObject = {}
   let totals: JsonObject = {}
-  /** A `message_delta` without a count: it waits for the next one or the end, which may have one. */
+  /** A `message_delta` without counts waits for the next one or the end, which may have them. */
   let waiting: JsonObject | undefined
   let stopReason: string | undefined
-  /** Whether a guardrail of Bedrock's stepped in: any event may say so. */
+  /** Whether a guardrail of Bedrock intervened, which any event may say. */
   let guarded = false
 
-  /** Most of all events. */
+  /** The frame of a `content_block_delta`, which most events are. */
   const delta = (event: string, data: string): Frame | undefined => {
     const fields = readObject(data)
     if (fields?.type !== event) return undefined
@@ -79,7 +76,7 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
       : { event, data }
   }
 
-  /** The frame of one event; undefined for one that says nothing to the caller, or that ends the stream with a fault. */
+  /** The frame of one event; undefined for one that is not sent, or that ends the stream with a fault. */
   const frameOf = (event: Event): Frame | undefined => {
     const { data } = event
     const name = event.event ?? string(readObject(data)?.type)
@@ -89,10 +86,7 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
     return frame
   }
 
-  /**
-   * The same of events of which a reply has few. Apart, because V8 compiles anew what reads objects whose shapes have been collected,
-   * as those of short-lived objects.
-   */
+  /** The same of events of which a reply has few. Apart, because V8 recompiles code when shapes of objects that it reads are collected. */
   const rareFrame = (name: string, data: string): Frame | undefined => {
     if (data.includes("guardrail")) guarded ||= isGuarded(objectOf(readObject(data)))
     switch (name) {
@@ -115,7 +109,7 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
       case "content_block_stop": {
         const fields = readObject(data)
         if (fields?.type !== name) break
-        // Of a block that is no call it says nothing.
+        // Ignored for a block that is no call.
         return { event: name, data, calls: [{ type: "end", key: numberOf(fields.index) ?? -1 }] }
       }
       case "message_delta": {
@@ -141,7 +135,7 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
     return undefined
   }
 
-  /** A `message_delta` that has waited, with the totals, where they came (docs/decisions.md#usage-counts). */
+  /** A `message_delta` that has waited, with the totals where there are any (docs/decisions.md#usage-counts). */
   const counted = (fields: JsonObject): Frame => {
     const counts = Object.entries(totals).filter(([, count]) => typeof count === "number")
     const usage = { ...Object.fromEntries(counts), ...omitNull(objectOf(fields.usage)) }

@@ -1,6 +1,6 @@
 /**
- * JSON of which nothing is known, read without surprises, and objects whose keys stay in the order in which they were written. It
- * stands alone: the published client loads it without any library.
+ * Reads JSON of unknown shape, and keeps the keys of objects in the order in which they were written. It imports nothing, because the
+ * published client loads it without any library.
  */
 
 export type Json = null | boolean | number | string | ReadonlyArray<Json> | JsonObject
@@ -31,7 +31,7 @@ export const isRaw: (value: object) => value is { readonly rawJSON: string } =
 const nothing: JsonObject = Object.freeze({})
 const none: ReadonlyArray<Json> = Object.freeze([])
 
-/** The object at hand, or an empty one: for reading optional fields of nested objects. */
+/** The value where it is an object, else an empty one: for reading optional fields of nested objects. */
 export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : nothing)
 export const arrayOf = (value: unknown): ReadonlyArray<Json> => (Array.isArray(value) ? value : none)
 export const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
@@ -42,12 +42,12 @@ export const compact = (fields: { readonly [key: string]: Json | undefined }): J
   const kept: { [key: string]: Json } = {}
   for (const key of Object.keys(fields)) {
     const value = fields[key]
-    if (value !== undefined) put(kept, key, value)
+    if (value !== undefined) setField(kept, key, value)
   }
   return kept
 }
 
-/** The fields that say something, of those that are kept: neither null nor absent. */
+/** The fields that are neither null nor absent, of those that `keeps` names. */
 export const omitNull = (
   fields: { readonly [key: string]: Json | undefined },
   keeps: (key: string) => boolean = () => true
@@ -55,7 +55,7 @@ export const omitNull = (
   const kept: { [key: string]: Json } = {}
   for (const key of Object.keys(fields)) {
     const value = fields[key]
-    if (value !== undefined && value !== null && keeps(key)) put(kept, key, value)
+    if (value !== undefined && value !== null && keeps(key)) setField(kept, key, value)
   }
   return kept
 }
@@ -63,7 +63,8 @@ export const omitNull = (
 // The order of keys: JavaScript has those that are numbers first (`{"b":1,"10":2,"2":3}` becomes `2`, `10`, `b`), so an object that would
 // change is kept with the order in which it was written. Copies are ordinary objects, in JavaScript's order.
 
-export const put = <Value>(fields: { [key: string]: Value }, key: string, value: Value): void => {
+/** Sets a field of any name. */
+export const setField = <Value>(fields: { [key: string]: Value }, key: string, value: Value): void => {
   // An assignment to this name would set the prototype.
   if (key === "__proto__") {
     Object.defineProperty(fields, key, { value, enumerable: true, configurable: true, writable: true })
@@ -98,10 +99,10 @@ export class KeyOrder {
 
 const written = Symbol("keys as they were written")
 const otherOrder = Symbol("JavaScript has another order")
-/** Whether the engine's printer is to stop at such an object, which takes as long to print as it would have to be printed again. */
+/** Whether the engine's printer stops at such an object, whose text would have the wrong order. */
 let stops = false
 
-/** The engine's printer has no say in the order; it tells that it met such an object. One with a key of this name does not, and has JavaScript's order. */
+/** Makes the engine's printer stop at such an object, whose order it cannot keep. An object with a key `toJSON` is printed in JavaScript's order. */
 const inOrder = Object.defineProperty({}, "toJSON", {
   value(this: object): object {
     if (stops) throw otherOrder

@@ -1,7 +1,7 @@
 /**
- * The one door by which JSON comes in, exactly where it matters: numbers that JavaScript cannot hold keep their text, because IDs of 64
- * bits are common in arguments of tools. Small texts are parsed by the engine, large ones in slices, so that other requests are served in
- * between (docs/decisions.md#work-in-slices); the values are the same.
+ * Parses all JSON that comes in. Numbers that JavaScript cannot hold keep their text, because IDs of 64 bits are common in arguments of
+ * tools. Small texts are parsed by the engine, large ones in slices, so that other requests are served in between
+ * (docs/decisions.md#work-in-slices); the values are the same.
  */
 import { Effect, Result } from "effect"
 import { hasNumberedKey, isRaw, type Json, type JsonObject, readObject } from "./json.ts"
@@ -22,7 +22,7 @@ import { inSlices, runNow, type Slices, sliceValues, smallBytes } from "./slices
 /** ECMAScript's JSON.rawJSON, which TypeScript's library does not know yet. */
 export const rawJson: (text: string) => unknown = Reflect.get(JSON, "rawJSON")
 
-/** Whether printing the number would say another one: integers beyond 2^53, and what is beyond the range. */
+/** Whether JavaScript would print another number: integers beyond 2^53, and what is beyond the range. */
 const isInexact = (value: number): boolean =>
   !Number.isSafeInteger(value) && (Number.isInteger(value) || !Number.isFinite(value))
 
@@ -38,15 +38,15 @@ export const exactNumberOf = (text: string): unknown => {
   return isInexact(value) ? rawJson(text) : value
 }
 
-/** JavaScript's number for one that stands as it was written, where it can hold it; any other value as it is. */
+/** JavaScript's number for one that is kept as text, where JavaScript can hold it; any other value as it is. */
 export const plainNumber = <Value>(value: Value): Value =>
   typeof value === "object" && value !== null && isRaw(value) ? (exactNumberOf(value.rawJSON) as Value) : value
 
-/** The same of every field of an object, and not of what these hold. */
+/** The same of every field of an object, but not of fields within those. */
 export const plainFields = <Value>(fields: { readonly [name: string]: Value }): { readonly [name: string]: Value } =>
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, plainNumber(value)]))
 
-// Texts that are read at once
+// Texts that are parsed in one step
 
 /** Reads numbers from their text. */
 const reviver =
@@ -60,7 +60,7 @@ const reviver =
  */
 const unusualNumber = /\d(?<=(?:^|[[,:\s-])\d)(?:\d{15}|\d*(?:\.\d+)?[eE])/
 
-/** With the order of its keys, where the engine's parser would change it; undefined for a text that the engine reads as it is. */
+/** Parses a text of which the engine would change the order of keys; undefined for any other. */
 const parseInOrder = (text: string, numberOf: (text: string) => unknown): unknown => {
   if (!hasNumberedKey(text)) return undefined
   const budget = { tokens: Number.POSITIVE_INFINITY }
@@ -88,7 +88,7 @@ export const readExactObject = (text: string): JsonObject | undefined => readObj
 const reprinted =
   /\d(?<=(?:^|[[,]|"\s*:)\s*-?\d)(?:(?<=-0)(?=[,\s\]}]|$)|\.0{6}|[\d.]{15}|\d*(?:\.\d*0(?!\d)|(?:\.\d+)?[eE]))/
 
-/** By the engine's parser, too. */
+/** By the engine's parser, for texts without keys that are numbers; every number keeps its text. */
 const engineWritten = (text: string): unknown =>
   reprinted.test(text) ? JSON.parse(text, reviver(writtenNumberOf)) : JSON.parse(text)
 
@@ -139,15 +139,16 @@ export interface Budget {
   tokens: number
 }
 
+type ParseLimits = Omit<ParseOptions, "numberOf">
+
 export const newBudget = (): Budget => ({ tokens: maxTokens })
 
 const quote = 0x22
 const backslash = 0x5c
 
 /**
- * Looks through small JSON text before it is parsed and answers how many tokens of the budget it takes; undefined where it may hold
- * more than it may: too deep, too many values, a long name or number. It takes a tenth of the time of parsing. What seems to be over
- * is read by `parseInSlices`, which says where.
+ * How many tokens of the budget a small text takes; undefined where it may be over a limit: too deep, too many fields, a long name or
+ * number. It takes a tenth of the time of parsing. A text that may be over is parsed by `parseInSlices`, which says where.
  */
 export const measure = (bytes: Buffer, depthLimit: number, fieldLimit: number): number | undefined => {
   const { length } = bytes
@@ -168,7 +169,7 @@ export const measure = (bytes: Buffer, depthLimit: number, fieldLimit: number): 
     if (digits > maxNumber) over = true
     digits = 0
     if (byte === quote) {
-      // Strings are leapt over, so that megabytes of base64 cost next to nothing; not those that may have escaped quotes.
+      // Strings are skipped, so that megabytes of base64 cost next to nothing, but for those that may have escaped quotes.
       const from = at + 1
       at = bytes.indexOf(quote, from)
       if (at === -1) break // the parser will say that the string does not end
@@ -201,10 +202,10 @@ const readers = {
 }
 
 /**
- * By the engine where the text is small and `tokens` says that it holds no more than it may. The sliced parser says where a text is no
- * JSON, and keeps the order of keys that the engine's would change.
+ * By the engine, where the text is small and within its limits by `tokens` (`measure`). The sliced parser says where a text is no JSON,
+ * and keeps the order of keys that the engine's would change.
  */
-const read = (bytes: Buffer, numbers: Numbers, limits: Omit<ParseOptions, "numberOf">, tokens: number | undefined) => {
+const read = (bytes: Buffer, numbers: Numbers, limits: ParseLimits, tokens: number | undefined) => {
   const { parseText, numberOf } = readers[numbers]
   const { budget } = limits
   if (tokens !== undefined && tokens <= budget.tokens) {
@@ -218,12 +219,10 @@ const read = (bytes: Buffer, numbers: Numbers, limits: Omit<ParseOptions, "numbe
   return Effect.flatMap(inSlices(parseInSlices(bytes, { ...limits, numberOf })), Effect.fromResult)
 }
 
-/** JSON of a caller, within what one request may hold. */
+/** JSON of a caller, within the limits of a request's body unless others are given. */
 export const parse = (
   bytes: Buffer,
-  budget: Budget = newBudget(),
-  depth = maxDepth,
-  fields = maxFields,
+  { budget, depth = maxDepth, fields = maxFields }: ParseLimits,
   numbers: Numbers = "exact"
 ): Effect.Effect<unknown, Refusal> =>
   Effect.suspend(() => {
@@ -231,7 +230,7 @@ export const parse = (
     return read(bytes, numbers, { budget, depth, fields }, tokens)
   })
 
-/** JSON of a cloud, which may be as large as its reply. */
+/** JSON of a cloud, limited by the size of its reply only. */
 export const parseReply = (bytes: Buffer, numbers: Numbers): Effect.Effect<unknown, Refusal> =>
   Effect.suspend(() => {
     const limits = { budget: { tokens: Number.POSITIVE_INFINITY }, depth: maxNesting, fields: Number.POSITIVE_INFINITY }

@@ -4,7 +4,7 @@
  * `JSON.parse` is several times faster.
  */
 import { Data, Result } from "effect"
-import { KeyOrder, keepOrder, put } from "./json.ts"
+import { KeyOrder, keepOrder, setField } from "./json.ts"
 import type { Slices } from "./slices.ts"
 
 /** Deepest nesting of arrays and objects in a body. */
@@ -266,7 +266,7 @@ function* read(
       const plain = readPlain()
       if (order === undefined && isDigit(name.charCodeAt(0))) order = new KeyOrder(Object.keys(object))
       if (order !== undefined && !Object.hasOwn(object, name)) order.add(name)
-      put(object, name, plain === undefined ? yield* readNested() : plain)
+      setField(object, name, plain === undefined ? yield* readNested() : plain)
       while (!reach()) yield
     }
     close()

@@ -1,5 +1,5 @@
 /**
- * The one door by which JSON goes out. What may be large is printed in slices, so that other requests are served in between
+ * Prints all JSON that goes out. What may be large is printed in slices, so that other requests are served in between
  * (docs/decisions.md#work-in-slices); the text is that of `JSON.stringify`, but for the order of keys (`json.ts`).
  */
 import { Effect } from "effect"
@@ -32,20 +32,20 @@ class Base64Json {
   }
 }
 
-/** Stands where its text does. */
+/** Typed as the text that it is printed as. */
 export const base64Json = (value: object): string => new Base64Json(value) as unknown as string
 
 /** Characters and values of one slice, each less than a millisecond. */
 const sliceCharacters = 64 * 1024
 const sliceValues = 2_000
 
-/** The text of a value that is short and holds no other. */
+/** The text of a short value that is no object or array; undefined for any other. */
 const plainText = (value: unknown): string | undefined => {
   const isLong = typeof value === "string" && value.length > sliceCharacters
   return isLong || (typeof value === "object" && value !== null) ? undefined : (JSON.stringify(value) ?? "null")
 }
 
-/** Writes one value: yields the writer of each value inside it, and nothing where a slice is full. */
+/** Writes one value: yields the writer of each value inside it, and undefined where a slice is full. */
 type Writer = Generator<Writer | undefined, void, undefined>
 
 /** The text of a value in pieces, a slice of work each; no piece ends inside a character. However deep it is, nothing recurses. */
@@ -132,7 +132,7 @@ export function* printText(value: unknown): Slices<string> {
     yield
   }
   const text = pieces.join("")
-  // What is done with it is a slice of its own.
+  // The caller's work on it belongs to the next slice.
   if (pieces.length > 1) yield
   return text
 }

@@ -1,13 +1,10 @@
 /**
- * Long work is done in slices, so that no request holds up the others: each turn of the event loop gives such work a few
- * milliseconds in all, however many requests have some, and takes them in order.
+ * Long work is done in slices, so that no request holds up the others: each turn of the event loop has a few milliseconds for the slices
+ * of all requests, which take turns.
  */
 import { Effect } from "effect"
 
-/**
- * Work that is done in one go or in slices, as a generator that stops between two slices. A slice takes about a millisecond at most
- * (`inSlices` gives each a turn).
- */
+/** Work as a generator that yields between two slices, each of about a millisecond at most. Run by `runNow` or `inSlices`. */
 export type Slices<A> = Generator<undefined, A, undefined>
 
 /** Does all slices now. */
@@ -25,7 +22,7 @@ export const smallBytes = 256 * 1024
 export const sliceCharacters = 16 * 1024
 export const sliceValues = 4_000
 
-/** Node's; the published client, which is compiled without Node's types, never comes to where it is called. */
+/** Node's. The published client is compiled without Node's types, and never calls it. */
 declare const setImmediate: (next: () => void) => unknown
 
 /** Does one slice of about a millisecond; true when nothing remains to be done. */
@@ -38,22 +35,22 @@ interface Job {
 }
 
 /** Milliseconds that slices may take in one turn of the event loop. */
-const share = 4
+const turnMillis = 4
 
 const waiting: Array<Job> = []
-/** What slices have taken of this turn; undefined before the first. */
+/** Milliseconds that slices have taken in this turn; undefined before the first. */
 let spent: number | undefined
-/** When the slice that runs began. */
+/** When the running slice began. */
 let since: number | undefined
 
-/** Its end follows, where jobs that wait go on. */
+/** Begins a turn, unless one has begun. At its end waiting jobs are run. */
 const beginTurn = (): void => {
   if (spent !== undefined) return
   spent = 0
   setImmediate(endTurn)
 }
 
-/** Runs a slice; its time counts. One inside of another is a part of it. */
+/** Runs a slice and counts its time, unless it is inside of another, which counts. */
 const run = <A>(slice: () => A): A => {
   if (since !== undefined) return slice()
   beginTurn()
@@ -66,15 +63,15 @@ const run = <A>(slice: () => A): A => {
   }
 }
 
-const isSpent = (): boolean => (spent ?? 0) + (since === undefined ? 0 : performance.now() - since) >= share
+const isTurnUsedUp = (): boolean => (spent ?? 0) + (since === undefined ? 0 : performance.now() - since) >= turnMillis
 
 const endTurn = (): void => {
   spent = undefined
-  while (waiting.length > 0 && !isSpent()) {
+  while (waiting.length > 0 && !isTurnUsedUp()) {
     const job = waiting.shift()
     if (job?.step === undefined) continue
     try {
-      // What follows on it runs here, and counts as well.
+      // The fiber that waits for the job goes on within this slice, and counts.
       run(() => (job.step?.() === true ? job.done(Effect.void) : waiting.push(job)))
     } catch (defect) {
       job.done(Effect.die(defect))
@@ -86,29 +83,24 @@ const queued = (step: Step): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const job: Job = { step, done: resume }
     waiting.push(job)
-    // The turn in which it was found to be too much may be over: the fiber may have given way to others meanwhile.
+    // The turn that was used up may be over, because fibers yield.
     beginTurn()
     return Effect.sync(() => {
       job.step = undefined
     })
   })
 
-const rest: Step = () => true
+const nothing: Step = () => true
 
-/** One piece of work that cannot be divided: immediately, or in a turn of its own when this turn's share is used up. */
+/** Does work that cannot be divided: immediately, or in a later turn where this turn's time is used up. */
 export const inOneTurn = <A>(work: () => A): Effect.Effect<A> =>
-  Effect.suspend(() => Effect.map(isSpent() ? queued(rest) : Effect.void, () => run(work)))
+  Effect.suspend(() => Effect.map(isTurnUsedUp() ? queued(nothing) : Effect.void, () => run(work)))
 
-/**
- * What to wait for at a place where long synchronous work may stop for others: inside of a slice, where this turn's share is used up.
- */
+/** For places where long work may stop for others: what to wait for, inside of a slice, where this turn's time is used up. */
 export const pause = (): Effect.Effect<void> | undefined =>
-  since !== undefined && isSpent() ? queued(rest) : undefined
+  since !== undefined && isTurnUsedUp() ? queued(nothing) : undefined
 
-/**
- * The value of sliced work: the first slice immediately, more while this turn's share lasts, the rest in later turns. An interruption
- * ends it.
- */
+/** Does sliced work: the first slice immediately, more while this turn has time, the rest in later turns. An interruption ends it. */
 export const inSlices = <A>(slices: Slices<A>): Effect.Effect<A> =>
   Effect.suspend(() => {
     let last = run(() => slices.next())
@@ -116,6 +108,6 @@ export const inSlices = <A>(slices: Slices<A>): Effect.Effect<A> =>
       last = slices.next()
       return last.done === true
     }
-    while (last.done !== true && !isSpent()) run(step)
+    while (last.done !== true && !isTurnUsedUp()) run(step)
     return last.done === true ? Effect.succeed(last.value) : Effect.map(queued(step), () => last.value as A)
   })

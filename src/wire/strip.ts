@@ -4,7 +4,7 @@
  */
 import { isObject, type Json, type JsonObject, textOf } from "./json.ts"
 
-/** Gets each field that went: its path without brackets, and what it held. */
+/** Called with each field that was removed: its path without brackets, and its value. */
 type OnDrop = (path: string, value: Json) => void
 
 interface Step {
@@ -17,10 +17,10 @@ interface Step {
 }
 type Path = ReadonlyArray<Step>
 
-/** Paths, taken apart once: in the order in which their fields go. */
+/** Parsed paths, in the order in which their fields are removed. */
 export type Strip = ReadonlyArray<Path>
 
-/** What an object says that it is: a block or a tool by its `type`, a message by its `role`; `?` where it says neither. */
+/** The kind of an object: the `type` of a block or a tool, the `role` of a message, else `?`. */
 export const kindOf = ({ type, role }: JsonObject): string => textOf(type) ?? textOf(role) ?? "?"
 
 /** The path without brackets, as `OnDrop` has it. */
@@ -32,7 +32,7 @@ const pathOf = (path: string): Path =>
     return { key, elements: bracket === "[", kind: kind === "" ? undefined : kind, text }
   })
 
-/** What goes from an object itself before what goes from the objects in it, those together. */
+/** The fields of an object itself before those of the objects in it, which are together. */
 const ordered = (paths: Strip, depth = 1): Strip => {
   const groups = Map.groupBy(paths, (path) => (path.length === depth ? "" : JSON.stringify(path[depth - 1])))
   const { "": own = [], ...inner } = Object.fromEntries(groups)
@@ -41,13 +41,13 @@ const ordered = (paths: Strip, depth = 1): Strip => {
 
 export const compileStrip = (paths: ReadonlyArray<string> = []): Strip => ordered(paths.map(pathOf))
 
-/** The same fields but one, which stays. */
-export const sparing = (fields: Strip, path: string): Strip => {
-  const spared = JSON.stringify(pathOf(path))
-  return fields.filter((other) => JSON.stringify(other) !== spared)
+/** The same paths without one, whose field stays. */
+export const withoutPath = (fields: Strip, path: string): Strip => {
+  const removed = JSON.stringify(pathOf(path))
+  return fields.filter((other) => JSON.stringify(other) !== removed)
 }
 
-/** Whether the field at the path goes, itself or with what holds it; from objects of any kind. */
+/** Whether the field at the path is removed, itself or with an object that holds it, from objects of any kind. */
 export const drops = (fields: Strip, path: string): boolean => {
   const asked = pathOf(path)
   return fields.some((steps) =>
@@ -59,11 +59,11 @@ export const drops = (fields: Strip, path: string): boolean => {
   )
 }
 
-/** The object without the fields; never changed itself, and shared where nothing goes. */
+/** The object without the fields: a copy, or the object itself where nothing is removed. */
 export const strip = (fields: JsonObject, paths: Strip, onDrop: OnDrop = () => {}): JsonObject =>
   paths.reduce((left, path) => remove(left, path, 0, onDrop), fields)
 
-/** `at`: which step of the path leads on from here. */
+/** `at`: the index of the step that `fields` is for. */
 const remove = (fields: JsonObject, path: Path, at: number, onDrop: OnDrop): JsonObject => {
   const step = path[at]
   if (step === undefined || !Object.hasOwn(fields, step.key)) return fields
@@ -78,7 +78,7 @@ const remove = (fields: JsonObject, path: Path, at: number, onDrop: OnDrop): Jso
     isObject(value) && (kind === undefined || kind === kindOf(value)) ? remove(value, path, at + 1, onDrop) : value
   const changed = elements ? mapShared(child, inside) : inside(child)
   if (changed === child) return fields
-  // An object of which nothing is left says nothing.
+  // An object that is empty now is removed, too.
   return isObject(changed) && Object.keys(changed).length === 0 ? without(fields, key) : { ...fields, [key]: changed }
 }
 

@@ -41,7 +41,7 @@ describe("the doors", () => {
     it(`read and print what is small and what is large: ${item.slice(0, 30)}`, async () => {
       for (const text of [item, `{"a":${item}}`, long(item)]) {
         const bytes = Buffer.from(text)
-        const value = await Effect.runPromise(parse(bytes, { tokens: Number.POSITIVE_INFINITY }))
+        const value = await Effect.runPromise(parse(bytes, { budget: { tokens: Number.POSITIVE_INFINITY } }))
         assert.deepStrictEqual(value, parseExact(text))
         assert.deepStrictEqual(await Effect.runPromise(parseReply(bytes, "exact")), value)
         const printed = await Effect.runPromise(print(value, bytes.length))
@@ -53,7 +53,7 @@ describe("the doors", () => {
   it("keep the order of keys, be it small or large, and take turns for it", async () => {
     for (const text of ['{"b":1,"10":[{"2":1,"1":2}]}', `{"b":1,"10":${long('{"a":1,"2":2,"1":3}')}}`]) {
       const budget = { tokens: 1_000_000 }
-      for (const read of [parse(Buffer.from(text), budget), parseReply(Buffer.from(text), "written")]) {
+      for (const read of [parse(Buffer.from(text), { budget }), parseReply(Buffer.from(text), "written")]) {
         const value = await Effect.runPromise(read)
         for (const size of [1, text.length]) {
           assert.strictEqual(Buffer.from(await Effect.runPromise(print(value, size))).toString(), text)
@@ -72,7 +72,10 @@ describe("the doors", () => {
 
   it("say where a text is no JSON, be it small or large", async () => {
     for (const text of ['{"a":[1,x]}', `{"a":[1,x],"b":"${"y".repeat(400_000)}"}`]) {
-      for (const read of [parse(Buffer.from(text)), parseReply(Buffer.from(text), "written")]) {
+      for (const read of [
+        parse(Buffer.from(text), { budget: newBudget() }),
+        parseReply(Buffer.from(text), "written")
+      ]) {
         const refusal = await Effect.runPromise(Effect.flip(read))
         assert.deepInclude(refusal, { kind: "syntax", path: "a[1]", at: 8 })
       }
@@ -81,7 +84,7 @@ describe("the doors", () => {
 
   it("take what they read from one budget, be it small or large", async () => {
     const budget = { tokens: 20 }
-    const read = (text: string) => Effect.runPromise(Effect.exit(parse(Buffer.from(text), budget)))
+    const read = (text: string) => Effect.runPromise(Effect.exit(parse(Buffer.from(text), { budget })))
     assert.isTrue(Exit.isSuccess(await read('{"a":[1,2,3]}')))
     assert.strictEqual(budget.tokens, 17)
     assert.isTrue(Exit.isSuccess(await read(`{"a":[1,2,"${"x".repeat(400_000)}"]}`)))

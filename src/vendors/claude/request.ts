@@ -34,7 +34,7 @@ const opaqueUser = (id: string, field: string, adjusted: Adjusted): string => {
   return createHash("sha256").update(id).digest("hex")
 }
 
-/** The same in a body of the messages surface, which is answered itself where nothing is replaced. */
+/** The same in a body of the messages surface, which is returned itself where nothing is replaced. */
 export const withOpaqueUser = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   const metadata = objectOf(body.metadata)
   const id = textOf(metadata.user_id)
