@@ -103,6 +103,8 @@ interface Printed {
   readonly body: Uint8Array
   /** Those of the cloud's `message`. */
   readonly headers: Readonly<Record<string, string>>
+  /** The headers of the last attempt, with its credentials. */
+  signed: AuthHeaders
 }
 
 /** Makes the calls of a cloud. All clouds share the connections, the circuit breakers and the limits of regions. */
@@ -116,19 +118,15 @@ const makeAttempts = Effect.gen(function* () {
   return (cloud: Cloud) => {
     const { auth, endpoint } = cloud
 
-    const sendTo = Effect.fnUntraced(function* (
-      { body, call, headers, kind }: Printed,
-      target: Target,
-      attempt: Attempt,
-      onSigned: (headers: AuthHeaders) => void
-    ) {
+    const sendTo = Effect.fnUntraced(function* (printed: Printed, target: Target, attempt: Attempt) {
+      const { body, call, headers, kind } = printed
       const { region, span } = attempt
       const contentType = kind.stream ? cloud.framing(kind).contentType : "application/json"
       const given = { "content-type": "application/json", accept: contentType, ...headers }
       const signed = yield* Effect.mapError(auth.headers({ url: target.url, region, headers: given, body }), (error) =>
         credentialsUnavailable(error)
       )
-      onSigned(signed)
+      printed.signed = signed
       const context = contextOf(attempt, call.record, call.deadline)
       const sent = Effect.provideService(client.execute(postJson(target.url, signed, body)), CurrentCall, context)
       const response = yield* withBreaker(target.circuit, Effect.mapError(sent, clientError))
@@ -147,11 +145,6 @@ const makeAttempts = Effect.gen(function* () {
     /** Fails for any reply but a 200 of the promised type. */
     return (printed: Printed) => {
       const { call, kind } = printed
-      let lastSigned: AuthHeaders = {}
-      const onSigned = (headers: AuthHeaders) => {
-        lastSigned = headers
-      }
-
       const tryOnce = (region: string): Effect.Effect<OpenReply, GatewayError, Scope.Scope> =>
         Effect.suspend(() => {
           const target = targetOf(cloud, kind, region)
@@ -165,14 +158,14 @@ const makeAttempts = Effect.gen(function* () {
           )
           const attempt: Attempt = { region, span, sent: false, requestId: undefined, lastBytesAt: 0 }
           call.record.attempts.push(attempt)
-          return endOnFailure(span)(sendTo(printed, target, attempt, onSigned))
+          return endOnFailure(span)(sendTo(printed, target, attempt))
         })
 
       /** Once more with new credentials where the cloud refused these. */
       const tryRegion = (region: string) =>
         Effect.catch(tryOnce(region), (error) => {
           if (auth.refresh === undefined || !unauthorized.has(error.upstreamStatus)) return Effect.fail(error)
-          const refreshed = Effect.mapError(auth.refresh(lastSigned), (failure) =>
+          const refreshed = Effect.mapError(auth.refresh(printed.signed), (failure) =>
             credentialsUnavailable(failure, error.upstreamStatus)
           )
           return Effect.andThen(refreshed, tryOnce(region))
@@ -231,7 +224,7 @@ export const makeProvider = (cloud: Cloud) =>
       Effect.suspend(() => {
         const { body, headers = {} } = cloud.endpoint.message(kind, call.body())
         return Effect.flatMap(print(body, call.record.bytesIn), (text) =>
-          callCloud({ call, kind, body: typeof text === "string" ? Buffer.from(text) : text, headers })
+          callCloud({ call, kind, body: typeof text === "string" ? Buffer.from(text) : text, headers, signed: {} })
         )
       })
 

@@ -24,7 +24,7 @@ import { inSlices } from "../wire/slices.ts"
 import { bodyReader } from "./body.ts"
 import { makeTerminations } from "./Drain.ts"
 import { GuardRequests } from "./GuardRequests.ts"
-import { CurrentRecord, type RequestRecord, refuse } from "./RequestRecord.ts"
+import { CurrentRecord, failWith, type RequestRecord } from "./RequestRecord.ts"
 import { makeResend, type PrepareWithout, routeWithout } from "./refusedFields.ts"
 import { makeStreamReply } from "./streamReply.ts"
 import { makeWholeReply } from "./wholeReply.ts"
@@ -143,7 +143,7 @@ const make = Effect.gen(function* () {
       },
       Effect.catch((error: GatewayError) =>
         Effect.flatMap(CurrentRecord, (record) => {
-          const refused = refuse(record, error, surface.error)
+          const refused = failWith(record, error, surface.error)
           if (record.sent) record.addServedHeaders()
           return refused
         })

@@ -102,7 +102,7 @@ export class RequestRecord implements RequestFacts {
   files = 0
   flags = 0
   adjusted = 0
-  /** The guards of the reply, where there are some. */
+  /** The guards of the reply, where there are some; set when guards have been asked about the request. */
   guarding: Guarding | undefined
   /** What guards did, each once. */
   guardActions: ReadonlyArray<GuardAction> = none
@@ -259,7 +259,7 @@ export const CurrentRecord = Context.Reference<RequestRecord>("gateway/http/Curr
 })
 
 /** Ends a request with an error; `wire` makes the endpoint's. */
-export const refuse = <E>(record: RequestRecord, error: GatewayError, wire: (error: GatewayError) => E) => {
+export const failWith = <E>(record: RequestRecord, error: GatewayError, wire: (error: GatewayError) => E) => {
   record.refuse(error)
   const refused = Effect.fail(wire(error))
   return error.detail === undefined ? refused : Effect.andThen(Effect.logError(error.detail), refused)

@@ -20,7 +20,7 @@ import { RateLimit } from "../limits/RateLimit.ts"
 import { Settings } from "../Settings.ts"
 import { makeIsIn } from "../settings/networks.ts"
 import { apiError, messagesError } from "../surfaces/errorResponse.ts"
-import { CurrentRecord, type RequestRecord, refuse } from "./RequestRecord.ts"
+import { CurrentRecord, failWith, type RequestRecord } from "./RequestRecord.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
@@ -170,7 +170,7 @@ const makeMiddleware = <E extends ApiError | MessagesError>(wire: (error: Gatewa
         return Effect.matchEffect(admitted, {
           onFailure: (error) => {
             if (error.refused !== undefined) audit(refusalOf(error.refused, record))
-            return refuse(record, error, wire)
+            return failWith(record, error, wire)
           },
           onSuccess: (caller) => Effect.provideService(handler, Caller, caller)
         })
