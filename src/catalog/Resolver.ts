@@ -1,6 +1,6 @@
 /**
- * From an ID and an endpoint to the one deployment that serves it, or to the error that says what is wrong with it and what would
- * work (docs/api.md#model-ids, docs/api.md#which-model-an-endpoint-serves, docs/decisions.md#model-ids-and-levels). An ID is
+ * Finds the deployment that serves an ID on an endpoint, or the error that says what is wrong and what would work
+ * (docs/api.md#model-ids, docs/api.md#which-model-an-endpoint-serves, docs/decisions.md#model-ids-and-levels). An ID is
  * `<base_model>:<level>`: the level starts after the last `:`. IDs are compared exactly: nothing is trimmed, folded or normalized.
  * Texts are bounded, whatever the caller sent and however large the catalog is.
  */
@@ -19,7 +19,7 @@ interface ModelId {
   readonly level: Level
 }
 
-/** Reads an ID; there is no level where the text names none that exists. Whether there is such a model is the resolver's question. */
+/** Reads an ID; there is no level where the text names none that exists. It does not look for the model. */
 export const parseModelId = (text: string): { readonly base: string; readonly level: Level | undefined } => {
   const colon = text.lastIndexOf(":")
   if (colon < 0) return { base: text, level: undefined }
@@ -40,7 +40,7 @@ const quote = (text: string): string =>
   escapeControls(JSON.stringify(text.slice(0, maxEcho) + (text.length > maxEcho ? "…" : "")))
 
 /** Whether the endpoint serves what the ID is bound to. */
-export const takes = (purpose: Purpose, { model, deployment }: Entry): boolean =>
+export const serves = (purpose: Purpose, { model, deployment }: Entry): boolean =>
   surfaces[purpose].families?.includes(model.family) ?? deployment.responses === true
 
 const kinds: Readonly<Record<Family, string>> = {
@@ -83,8 +83,8 @@ const onePerModel = (entries: ReadonlyArray<Entry>, level: Level | undefined): s
 
 const plain = (text: string): string => text.toLowerCase().replace(/[^a-z0-9]/g, "")
 
-/** How much of a name the caller got right: letters in common, at the start or as a whole. */
-const likeness = (asked: string, name: string): number => {
+/** How similar a name is to what was asked for: the length of the common start, or of the whole where one contains the other. */
+const similarity = (asked: string, name: string): number => {
   if (asked.includes(name)) return name.length
   if (asked.length > 3 && name.includes(asked)) return asked.length
   let same = 0
@@ -95,7 +95,9 @@ const likeness = (asked: string, name: string): number => {
 /** The base models that `asked` most likely meant, best first. */
 const closest = (asked: string, bases: ReadonlyArray<string>): ReadonlyArray<string> => {
   const wanted = plain(asked.slice(0, maxEcho))
-  const scored = bases.map((base) => ({ base, score: likeness(wanted, plain(base)) })).sort((a, b) => b.score - a.score)
+  const scored = bases
+    .map((base) => ({ base, score: similarity(wanted, plain(base)) }))
+    .sort((a, b) => b.score - a.score)
   const least = Math.max(3, (scored[0]?.score ?? 0) / 2)
   return scored
     .filter(({ score }) => score >= least)
@@ -113,7 +115,7 @@ const complaint = (id: string): string => {
   return id === base ? `has no level: ${form}` : "has an unknown level"
 }
 
-/** What there is. */
+/** What error messages are made from. */
 interface Known {
   readonly catalog: Catalog
   /** The IDs of all clouds. */
@@ -134,7 +136,7 @@ const explainUnresolved = (id: string, purpose: Purpose, known: Known): string =
   const { base, level } = parseModelId(id)
   const model = `model ${quote(id)}`
   const found = catalog.models.find((candidate) => candidate.id === base)
-  const usable = served.filter((entry) => takes(purpose, entry))
+  const usable = served.filter((entry) => serves(purpose, entry))
 
   if (found === undefined) {
     const near = closest(base, [...new Set(usable.map((entry) => entry.model.id))])
@@ -153,7 +155,7 @@ const explainUnresolved = (id: string, purpose: Purpose, known: Known): string =
     return `${model} ${unavailable}; ${others}${seeList}`
   }
   const wrong = bound.has(id) ? unavailable : complaint(id)
-  const fitting = own.filter((entry) => takes(purpose, entry))
+  const fitting = own.filter((entry) => serves(purpose, entry))
   if (fitting.length > 0) return `${model} ${wrong}; use one of: ${names(fitting)}`
   return (
     `${model} ${wrong}; and it is ${kinds[found.family]}, which ${paths[purpose]} does not serve: ` +
@@ -201,8 +203,8 @@ const bind = (catalog: Catalog): ReadonlyMap<string, Entry> => {
   return bound
 }
 
-/** Of the IDs of active clouds: which may be served from where these clouds are, and which may not. */
-const divide = (bound: ReadonlyMap<string, Entry>, sites: Sites) => {
+/** The IDs of active clouds that may be served from their sites, and those that may not. */
+const splitBySite = (bound: ReadonlyMap<string, Entry>, sites: Sites) => {
   // A Map, not an object: `__proto__` and `constructor` are IDs that do not exist.
   const served = new Map<string, Entry>()
   const leftOut = new Map<string, Array<string>>()
@@ -222,7 +224,7 @@ const divide = (bound: ReadonlyMap<string, Entry>, sites: Sites) => {
 
 /** What an index would list and leave out, for callers that resolve nothing. */
 export const requestable = (catalog: Catalog, sites: Sites): Pick<Index, "list" | "leftOut"> => {
-  const { served, leftOut } = divide(bind(catalog), sites)
+  const { served, leftOut } = splitBySite(bind(catalog), sites)
   return { list: [...served.values()], leftOut }
 }
 
@@ -234,13 +236,13 @@ export const requestable = (catalog: Catalog, sites: Sites): Pick<Index, "list" 
  */
 export const makeIndex = (catalog: Catalog, sites: Sites, paths: Paths): Index => {
   const bound = bind(catalog)
-  const { served, leftOut } = divide(bound, sites)
+  const { served, leftOut } = splitBySite(bound, sites)
   const list = [...served.values()]
   const known = { catalog, bound, served: list, leftOut: new Set(leftOut.flatMap(({ ids }) => ids)), paths }
   const resolve = (id: string, purpose: Purpose): Result.Result<Route, GatewayError> => {
     const entry = served.get(id)
     if (entry === undefined) return Result.fail(invalid(explainUnresolved(id, purpose, known)))
-    if (!takes(purpose, entry)) return Result.fail(invalid(explainWrongKind(purpose, entry, paths)))
+    if (!serves(purpose, entry)) return Result.fail(invalid(explainWrongKind(purpose, entry, paths)))
     return purpose === "count_tokens" && entry.deployment.countModel === undefined
       ? Result.fail(invalid(countingUnavailable))
       : Result.succeed(entry)

@@ -4,7 +4,7 @@ import { compact, type JsonObject, numberOf, objectOf } from "../wire/json.ts"
 import type { Model, Prices } from "./Catalog.ts"
 import { type SurfaceName, surfaces } from "./names.ts"
 
-/** Mostly as the upstream counted them; cached input and what was written to a cache are part of `input`, reasoning of `output`. */
+/** As the cloud counted them, unless `estimated`; cached input and what was written to a cache are part of `input`, reasoning of `output`. */
 export interface Tokens {
   readonly input: number
   readonly output: number
@@ -15,44 +15,44 @@ export interface Tokens {
   readonly cacheWrites?: number | undefined
   /** Of `cacheWrites`: what the cache keeps for an hour, and not for five minutes. */
   readonly cacheWrites1h?: number | undefined
-  /** The upstream has not counted the whole reply: about what it was. */
+  /** An estimate, because the cloud has not counted the whole reply. */
   readonly estimated?: boolean | undefined
 }
 
-/** More than any request comes to: an absurd count must not use up a quota. */
-const mostCounted = 1e9
+/** Largest count that is believed, far more than any request has: a wrong count must not use up a quota. */
+const maxCount = 1e9
 
-/** What a cloud counted; undefined where it says what no count can be, which is then as if it had said nothing. */
+/** A count of a cloud; undefined where the value cannot be one. */
 export const countOf = (value: unknown): number | undefined =>
-  typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= mostCounted ? value : undefined
+  typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= maxCount ? value : undefined
 
 /** Bytes of text that are about one token. */
 const bytesPerToken = 4
 
-/** About what an image or a page of a file is charged. */
-const mediumTokens = 1600
-/** About how many tokens an input is. `media` is the number of images and files, whose bytes are no text. */
+/** Tokens of an image or a file, about. */
+const mediaTokens = 1600
+/** About how many tokens an input is. `media` is the number of images and files, whose bytes are not in `textBytes`. */
 export const estimateInput = (textBytes: number, media: number): number =>
-  Math.ceil(textBytes / bytesPerToken) + media * mediumTokens
+  Math.ceil(textBytes / bytesPerToken) + media * mediaTokens
 
-/** What came of a cloud. */
+/** What a cloud sent. */
 export interface Received {
   readonly stream: boolean
-  /** Of a stream. */
+  /** Events of a stream. */
   readonly events: number
-  /** Of a whole reply as it came; of a stream its text, thinking and arguments of calls. */
+  /** Bytes of a whole reply as it came; of a stream its text, thinking and arguments of calls. */
   readonly bytes: number
   /** About how many tokens the input is. */
   readonly inputEstimate: number
 }
 
-/** Whether the cloud has counted a whole reply: no count is of nothing where something was said, and no input is empty. */
+/** Whether these are counts of the whole reply: input is never 0, and output is not where a stream had some. */
 export const isCount = ({ input, output }: Tokens, { bytes, stream }: Received): boolean =>
   input > 0 && (output > 0 || !(stream && bytes > 0))
 
 /**
- * About what came: an event is at least a token, and so are four bytes (docs/decisions.md#limits-and-quotas). `soFar`: as far as the
- * cloud had counted it; streams begin with the count of their input.
+ * An estimate from what came: an event is at least a token, and so are four bytes (docs/decisions.md#limits-and-quotas). `soFar`: the
+ * cloud's counts until then; streams begin with the count of their input.
  */
 export const estimateOf = (soFar: Tokens | undefined, received: Received): Tokens => {
   const { bytes, events, inputEstimate, stream } = received
@@ -69,9 +69,9 @@ interface Chargeable {
   readonly outcome: string | undefined
   readonly stream: boolean
   readonly streamEnd: string | undefined
-  /** As the cloud counted them, or as far as it had. */
+  /** The cloud's counts, as far as they came. */
   readonly tokens: Tokens | undefined
-  /** Upstream events. */
+  /** Events of a stream. */
   readonly events: number
   /** About how many tokens the input is; undefined where nothing is charged. */
   readonly inputEstimate: number | undefined
@@ -79,16 +79,16 @@ interface Chargeable {
   readonly sent: boolean
   /** Whether a stream came to the cloud's own end, with its counts. */
   readonly counted: boolean
-  /** Bytes that the cloud has said: of whole replies as they came, of a stream its text, thinking and arguments of calls. */
+  /** Bytes of output: of whole replies as they came, of a stream its text, thinking and arguments of calls. */
   readonly received: number
 }
 
-/** The caller gave up what the cloud was at, or the gateway did. */
+/** Outcomes where the caller or the gateway gave a call up. */
 const abandoned: ReadonlySet<string> = new Set(["cancelled", "timeout", "idle", "drained", "revoked"])
 
 /**
- * Undefined where nothing is charged: nothing was sent, the cloud refused or failed before it said anything, or the endpoint is
- * free. Where the cloud's count is missing, what it said is charged: the estimate that its caller got, where there was one.
+ * The tokens that are charged; undefined where nothing was sent, where the cloud refused or failed before any output, and where the
+ * endpoint is free. Where the cloud's count is missing, an estimate is charged: that which the caller got, where there was one.
  */
 export const chargedTokens = (record: Chargeable): Tokens | undefined => {
   const { counted, events, inputEstimate, outcome, sent, status, stream, streamEnd, surface, tokens } = record
@@ -101,35 +101,35 @@ export const chargedTokens = (record: Chargeable): Tokens | undefined => {
   const received = { bytes, events, inputEstimate, stream }
   if (tokens?.estimated === true) return tokens
   if (tokens !== undefined && (stream ? counted : !gaveUp) && isCount(tokens, received)) return tokens
-  // Also where a stream's first event is a failure.
+  // A stream whose first event is a failure has no output either.
   if (!ended && !gaveUp && bytes === 0 && (events === 0 || status !== 200)) return tokens
   return estimateOf(tokens, received)
 }
 
-/** Reserved where no limit is sent. */
+/** Tokens that are reserved where the body has no limit. */
 const unlimited = 4096
 
-/** How much output a body asks a cloud for, in the words of each vendor, in tokens: it is reserved of a quota (docs/decisions.md#limits-and-quotas). */
+/** The output limit of a body of any vendor, in tokens, which is reserved of a quota (docs/decisions.md#limits-and-quotas). */
 export const reservedOutput = (body: JsonObject, { maxOutputTokens }: Model): number => {
   const sent =
     numberOf(body.max_tokens) ??
     numberOf(body.max_completion_tokens) ??
     numberOf(body.max_output_tokens) ??
     numberOf(objectOf(body.generationConfig).maxOutputTokens)
-  // What makes no sense is refused by the cloud.
+  // The cloud refuses a negative limit.
   return Math.min(sent !== undefined && sent >= 0 ? Math.ceil(sent) : unlimited, maxOutputTokens)
 }
 
 /** A price has at most six digits after its point. */
 const scale = 1_000_000
 
-/** A cloud's nonsense must not overflow the sum. */
-const most = 1e12
+/** Largest count in a cost, so that a wrong one does not overflow the sum. */
+const maxCosted = 1e12
 const whole = (count: number | undefined): bigint =>
-  count !== undefined && count > 0 ? BigInt(Math.round(Math.min(count, most))) : 0n
+  count !== undefined && count > 0 ? BigInt(Math.round(Math.min(count, maxCosted))) : 0n
 const exact = (price: number): bigint => BigInt(Math.round(price * scale))
 
-/** Parts of the input that have prices of their own are no more than all of it. */
+/** Parts of the input with their own prices are at most the rest of it. */
 const partOf = (part: bigint, rest: bigint): bigint => (part < rest ? part : rest)
 
 /**
@@ -150,7 +150,7 @@ export const costOf = (prices: Prices, { input, output, cached, cacheWrites, cac
   return Number((sum + BigInt(scale / 2)) / BigInt(scale))
 }
 
-// What Bedrock counts beside a message of Claude's, in the words of the messages format (docs/upstreams.md#amazon-bedrock).
+// Bedrock's counts beside a message of Claude, as usage of the messages format (docs/upstreams.md#amazon-bedrock).
 
 const field = "amazon-bedrock-invocationMetrics"
 

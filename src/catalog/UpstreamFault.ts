@@ -1,23 +1,23 @@
 /**
- * How an upstream failed, in its own terms, wherever it said so: by an HTTP status, by a frame, or inside a reply that began
- * well. What it means to the caller is decided in one place (`cloud/fault.ts`).
+ * A failure of a cloud, by an HTTP status, by a frame, or inside a reply that began as a success. `cloud/fault.ts` makes the caller's error
+ * of it.
  */
 import { arrayOf, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 
-/** The upstream said that it failed. */
+/** The cloud reported that it failed. */
 export interface Refused {
   readonly _tag: "Refused"
-  /** The HTTP status that it stands for, also where it came inside a 200. */
+  /** The HTTP status, or that which an error inside a 200 stands for. */
   readonly status: number
-  /** The upstream's own words, not yet freed of what is the operator's. */
+  /** The cloud's message, not yet scrubbed (`cloud/fault.ts`). */
   readonly message: string | undefined
-  /** Seconds to wait, where the upstream said so. */
+  /** Seconds to wait, where the cloud named them. */
   readonly retryAfter?: number | undefined
   /** A safety system refused the prompt. */
   readonly filtered: boolean
 }
 
-/** What the upstream sent is not what its API promises. */
+/** The cloud sent something else than its API promises. */
 export interface Broken {
   readonly _tag: "Broken"
   /**
@@ -27,7 +27,7 @@ export interface Broken {
    * - `finish`: the model ended without a usable answer.
    */
   readonly kind: "cut" | "shape" | "event" | "finish"
-  /** For the caller; nothing of the upstream's own. */
+  /** For the caller; quotes nothing of the cloud. */
   readonly message: string
 }
 

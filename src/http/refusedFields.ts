@@ -74,7 +74,7 @@ interface RefusedFields {
   /** They are left out of requests with the same context (`contextOf`). */
   readonly context: string
   /** Fields that have their values in the context. */
-  readonly of?: Paths | undefined
+  readonly valuesOf?: Paths | undefined
 }
 
 /** The one field that the names lead to; undefined where they can be read in two ways, or where it may not be left out. */
@@ -101,8 +101,8 @@ export const refusedIn = (error: GatewayError, sent: Sent): RefusedFields | unde
   const groups = path === undefined ? (part.paths ?? []) : [[path]]
   const fields = groups.map((group) => group.filter((one) => holds(body, [one]))).find(({ length }) => length > 0)
   if (fields === undefined) return undefined
-  const of = part.of === "field" ? fields : part.of
-  return { fields, context: contextOf(sent, of), of }
+  const valuesOf = part.valuesOf === "field" ? fields : part.valuesOf
+  return { fields, context: contextOf(sent, valuesOf), valuesOf }
 }
 
 const holds = (body: JsonObject, fields: ReadonlyArray<string>): boolean => strip(body, compileStrip(fields)) !== body
@@ -138,10 +138,10 @@ const digestOf = (body: JsonObject, paths: Paths): string => {
 }
 
 /** What a cloud's refusal depends on: the API, its version and betas, the effort, and the values of these fields. */
-const contextOf = ({ bodies: [body = {}], operation }: Sent, of: Paths | undefined): string => {
+const contextOf = ({ bodies: [body = {}], operation }: Sent, valuesOf: Paths | undefined): string => {
   const { anthropic_beta, anthropic_version, reasoning, reasoning_effort } = body
   const effort = reasoning_effort ?? objectOf(reasoning).effort
-  return JSON.stringify([operation, anthropic_version, anthropic_beta, effort, of && digestOf(body, of)])
+  return JSON.stringify([operation, anthropic_version, anthropic_beta, effort, valuesOf && digestOf(body, valuesOf)])
 }
 
 const none: ReadonlyArray<never> = []
@@ -158,7 +158,7 @@ export const makeRefusalMemory = (now: () => number) => {
       const plain = contextOf(sent, undefined)
       const fields = all.flatMap((one) => {
         if (one.deployment !== deployment || one.until <= time || !holds(body, one.fields)) return none
-        return one.context === (one.of === undefined ? plain : contextOf(sent, one.of)) ? one.fields : none
+        return one.context === (one.valuesOf === undefined ? plain : contextOf(sent, one.valuesOf)) ? one.fields : none
       })
       return fields.filter((field) => holds(body, [field]))
     },

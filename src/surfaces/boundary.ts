@@ -1,4 +1,4 @@
-/** What of a body would reach outside the boundary, and is refused before it leaves. */
+/** Refuses bodies by which a cloud would reach outside the boundary, or keep something. */
 import { mimes, readDataUri } from "../vendors/chatRequest.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 
@@ -8,7 +8,7 @@ const stored = "not available, because nothing is stored"
 const refusals = (why: string, names: string): ReadonlyArray<readonly [name: string, why: string]> =>
   names.split(" ").map((name) => [name, why])
 
-/** By name, without separators and in small letters: some clouds read more than one spelling. */
+/** Why fields are refused, by name without separators and in lower case: some clouds read more than one spelling. */
 const reasons: ReadonlyMap<string, string> = new Map([
   ...refusals(
     outside,
@@ -27,15 +27,15 @@ const reasons: ReadonlyMap<string, string> = new Map([
   ["functioncall", "not accepted; use tool_choice"]
 ])
 
-/** A switch that is off, and the cache in memory, which the vendor's documents and its libraries write in two ways. */
-const asksNothing = (name: string, value: unknown): boolean =>
+/** A switch that is off, or the cache in memory, which the vendor's documents and libraries spell differently. */
+const isOff = (name: string, value: unknown): boolean =>
   name === "promptcacheretention"
     ? value === "in_memory" || value === "in-memory"
     : value === false && ["store", "background", "conversation"].includes(name)
 
 /**
- * Why a body may not leave: a field by which a cloud would fetch, run, reach out or keep something is refused in every spelling, on every
- * surface, in the same words, because bodies are passed on with what the gateway does not know (docs/api.md#nothing-is-stored).
+ * Why a body may not leave: a field by which a cloud would fetch, run, reach out or keep something is refused in every spelling and on every
+ * surface, because bodies are passed on with fields that the gateway does not know (docs/api.md#nothing-is-stored).
  * `readElsewhere` are fields of the surface's own that it refuses or removes itself.
  */
 export const refuseCloudFields = (body: JsonObject, readElsewhere: ReadonlyArray<string> = []): string | undefined => {
@@ -44,17 +44,17 @@ export const refuseCloudFields = (body: JsonObject, readElsewhere: ReadonlyArray
     if (value === null || value === undefined) continue
     const name = field.toLowerCase().replace(/[_-]/g, "")
     const reason = reasons.get(name)
-    if (reason === undefined || readElsewhere.includes(field) || asksNothing(name, value)) continue
+    if (reason === undefined || readElsewhere.includes(field) || isOff(name, value)) continue
     return `${field}: ${reason}`
   }
   return undefined
 }
 
-/** Types carry the date of their version. */
-const callers = /^(?:custom$|(?:bash|text_editor|computer|memory|str_replace|tool_search_tool)_)/
+/** Types of tools that pass (`refuseServerTools`); they end in the date of their version. */
+const allowedTools = /^(?:custom$|(?:bash|text_editor|computer|memory|str_replace|tool_search_tool)_)/
 
-const passes = (type: Json | undefined): boolean =>
-  (type ?? undefined) === undefined || (typeof type === "string" && callers.test(type))
+const isAllowedTool = (type: Json | undefined): boolean =>
+  (type ?? undefined) === undefined || (typeof type === "string" && allowedTools.test(type))
 
 const isNothing = (value: Json | undefined): boolean =>
   (value ?? undefined) === undefined || (Array.isArray(value) && value.length === 0)
@@ -69,13 +69,13 @@ export const toolAt = (path: string, { name, type }: JsonObject): string =>
 export const serverFields: ReadonlyArray<string> = ["mcp_servers", "container"]
 
 /**
- * Why a messages request may not be sent, naming every tool, so that the caller fixes it once. Tools of the caller's pass, and the search
- * among tools, which looks at nothing but the request; everything else runs inside the vendor's cloud and may reach outside the boundary
+ * Why a messages request may not be sent, naming every tool, so that the caller fixes it once. Tools that the caller executes pass, and so does the
+ * search among tools, which reads only the request; everything else runs inside the vendor's cloud and may reach outside the boundary
  * (docs/decisions.md#messages-surface).
  */
 export const refuseServerTools = (body: JsonObject): string | undefined => {
   const refused = arrayOf(body.tools).flatMap((tool, at) =>
-    isObject(tool) && !passes(tool.type) ? [toolAt(`tools.${at}`, tool)] : []
+    isObject(tool) && !isAllowedTool(tool.type) ? [toolAt(`tools.${at}`, tool)] : []
   )
   const fields = serverFields.filter((field) => !isNothing(body[field]))
   if (refused.length === 0 && fields.length === 0) return undefined
@@ -87,7 +87,7 @@ export const refuseServerTools = (body: JsonObject): string | undefined => {
 const { image: images, pdf: files } = mimes
 
 const notBase64 = /[^A-Za-z0-9+/=]/
-/** Line breaks are what some encoders write; the vendor judges them. */
+/** Some encoders write line breaks, which are left to the vendor. */
 const notBase64Lines = /[^A-Za-z0-9+/=\r\n]/
 
 const dataUri = (what: string, types: ReadonlyArray<string>) => (value: Json) => {
@@ -119,16 +119,16 @@ const inlineSource = (value: Json, holder: JsonObject): string | undefined => {
     : `must hold the data inline, as {"type":"base64","media_type":…,"data":…} with media_type ${[...images, ...files].join(", ")}; URL sources and stored files are not accepted`
 }
 
-/** What is wrong with a value: always the same, or what the function says. */
+/** Why a field's value is refused: always the same text, or what the function answers; undefined where it is not. */
 type Rule = string | ((value: Json, holder: JsonObject) => string | undefined)
 
-/** What the places may hold, by the end of their name without separators and in small letters; the first that fits counts. */
-const places: ReadonlyArray<readonly [name: RegExp, rule: Rule]> = [
+/** Rules for fields by the end of their name, without separators and in lower case; the first that matches counts. */
+const fieldRules: ReadonlyArray<readonly [name: RegExp, rule: Rule]> = [
   [/^(?:image|file|document|video|audio|media)?source$/, inlineSource],
   [/imageurl$/, dataUri("an image", images)],
   [/filedata$/, dataUri("a PDF", files)],
   [/fileurl$/, "not available, URLs are not fetched; send the data inline, as file_data"],
-  // No profile is a file.
+  // `profile_id` is no file.
   [/(?<!pro)fileids?$/, `${stored}; send the data inline`],
   [/(?:vectorstore|container|connection)ids?$/, stored],
   [
@@ -136,26 +136,26 @@ const places: ReadonlyArray<readonly [name: RegExp, rule: Rule]> = [
     "not passed on, because a cloud may fetch what it names; leave it out, or send the data inline"
   ],
   [/^inputaudio$/, "audio is not accepted"],
-  // Where tools belong they are read before, and are not walked.
+  // The tools of the request itself are checked before, and are not walked (`ownFields`).
   [/^tools$/, "tools are not read here; define them in the tools of the request"]
 ]
-/** Longest end of a name that decides. */
+/** How much of a name is read, from its end, in characters. */
 const maxName = 32
 
-/** What all of these names end in: most names are none of them, and bodies have many. */
+/** The ends of all of these names, as a fast check: bodies have many names, and most are none of them. */
 const suspect = /(?:source|ur[il]s?|data|ids?|location|audio|tools)[_-]*$/i
 
 const refuseField = (key: string, value: Json, holder: JsonObject): string | undefined => {
   if (value === false || !suspect.test(key.length > maxName ? key.slice(-maxName) : key)) return undefined
   const name = key.slice(-maxName).toLowerCase().replace(/[_-]/g, "")
-  const rule = places.find(([pattern]) => pattern.test(name))?.[1]
+  const rule = fieldRules.find(([pattern]) => pattern.test(name))?.[1]
   return typeof rule === "function" ? rule(value, holder) : rule
 }
 
 /** Fields of a native body that are the caller's own data, or read elsewhere. */
 export const ownFields: ReadonlySet<string> = new Set(["tools", "tool_choice", "metadata", "client_metadata"])
 
-/** Data by the type of what holds it: a call's input, a schema, and what the model cited. */
+/** The field with data by the `type` of its object: a call's input, a schema, citations. */
 const dataOf: ReadonlyMap<unknown, string> = new Map([
   ["tool_use", "input"],
   ["server_tool_use", "input"],
@@ -191,10 +191,10 @@ const pathOf = (holder: Node | undefined, key: string): string => {
 }
 
 /**
- * Why a body may not leave, with the place of what is wrong; undefined where everything is inline. A place that may hold a file or an
- * image holds it inline, as base64 of a type that is taken, or nothing (docs/api.md#inline-data-only). Whatever is not known to be inline is
- * refused, so that no cloud is asked to fetch anything. Text is not looked into, and neither is what a caller's own tools say: the input
- * of a call, the schema of a tool.
+ * Why a body may not leave, with the place of what is wrong; undefined where everything is inline. Files and images must be
+ * inline, as base64 of an accepted type (docs/api.md#inline-data-only). Whatever is not known to be inline is
+ * refused, so that no cloud is asked to fetch anything. Texts, inputs of calls and schemas of
+ * tools are not searched.
  *
  * Iterative and linear; bodies that are nested too deep or hold too much are refused before (`wire/parse.ts`).
  *

@@ -12,29 +12,29 @@ export const blocksOf = (content: Json | undefined): ReadonlyArray<Json> =>
 
 const isSystem = (message: Json): boolean => roleOf(message) === "system"
 
-export const saysNothing = (value: Json | undefined): boolean =>
+export const isEmptyValue = (value: Json | undefined): boolean =>
   value === null || value === undefined || (typeof value === "object" && Object.keys(value).length === 0)
 
-/** The vendor's clients mark what the user did not say in this way. */
+/** The blocks of a system message, marked as the vendor's clients mark texts that the user did not write. */
 const reminder = (message: Json | undefined): ReadonlyArray<Json> =>
   blocksOf(objectOf(message).content).map((block) => {
     const text = textOf(objectOf(block).text)
     return text === undefined ? block : { ...objectOf(block), text: `<system-reminder>\n${text}\n</system-reminder>` }
   })
 
-/** Behind the results of tools, which come first in their turn. */
+/** The content with blocks added after its tool results, which must come first. */
 const afterResults = (content: Json | undefined, added: ReadonlyArray<Json>): ReadonlyArray<Json> => {
   const blocks = blocksOf(content)
   const at = blocks.findLastIndex((block) => objectOf(block).type === "tool_result") + 1
   return [...blocks.slice(0, at), ...added, ...blocks.slice(at)]
 }
 
-/** One pass. Each run of them goes before what the user says next, or else after what the user said last. */
+/** Each run of system messages goes to the beginning of the user's next turn, or else to the end of the last one. */
 const foldRuns = (messages: ReadonlyArray<Json>): ReadonlyArray<Json> => {
   const turns: Array<Json> = []
   let run: Array<Json> = []
   const close = () => {
-    // Of words that say nothing there is no turn, which would be refused.
+    // A turn without blocks would be refused.
     if (run.length === 0) return
     const last = turns.at(-1)
     if (isObject(last) && last.role === "user")
@@ -58,9 +58,9 @@ const foldRuns = (messages: ReadonlyArray<Json>): ReadonlyArray<Json> => {
 
 /**
  * System messages among a conversation's other messages (docs/decisions.md#system-messages-within-a-conversation). Where the model
- * takes them only at the beginning, their text goes into the turn beside them, marked as what it is. `keeps`: the model takes them
- * after a user's turn; only those at the beginning become part of `system`. `adjusted` takes that something was folded, and what it
- * held beside its text.
+ * takes them only at the beginning, their text goes into the turn beside them, marked as a reminder. `keeps`: the model takes them
+ * after a user's turn; only those at the beginning become part of `system`. `adjusted` gets that something was folded, and the fields
+ * that were lost.
  */
 export const foldSystem = (body: JsonObject, keeps: boolean, adjusted: Adjusted): JsonObject => {
   const messages = arrayOf(body.messages)
@@ -70,16 +70,16 @@ export const foldSystem = (body: JsonObject, keeps: boolean, adjusted: Adjusted)
   if (folded.length === 0) return body
   adjusted.add("messages.role:system->user")
   for (const [name, value] of folded.flatMap((message) => Object.entries(objectOf(message)))) {
-    if (name !== "role" && name !== "content" && !saysNothing(value)) adjusted.removed(`messages.${name}`)
+    if (name !== "role" && name !== "content" && !isEmptyValue(value)) adjusted.removed(`messages.${name}`)
   }
   const turns = keeps ? rest : foldRuns(rest)
   const system = leading.flatMap((message) => blocksOf(objectOf(message).content))
-  // A conversation of instructions only is said by the user, because there must be a turn.
+  // A conversation of instructions only becomes the user's turn, because there must be one.
   if (turns.length === 0) return { ...body, messages: [{ role: "user", content: system }], system: body.system ?? [] }
   return { ...body, messages: turns, ...(system.length === 0 ? {} : { system: [...blocksOf(body.system), ...system] }) }
 }
 
-/** One message of several. Of a field that more than one has, the first counts; `adjusted` names the others. */
+/** One message of several. Of a field that several have, the first is kept; `adjusted` names the others. */
 const joined = (run: ReadonlyArray<JsonObject>, adjusted: Adjusted): JsonObject => {
   const fields: { [key: string]: Json | undefined } = {}
   const blocks: Array<Json> = []
@@ -97,7 +97,7 @@ const joined = (run: ReadonlyArray<JsonObject>, adjusted: Adjusted): JsonObject 
 
 /**
  * Messages of one role in a row, which some deployments refuse and the vendor's own API takes as one turn
- * (docs/upstreams.md#anthropic-messages), become one message, as on the chat surface. `adjusted` takes that something was merged.
+ * (docs/upstreams.md#anthropic-messages), become one message, as on the chat surface. `adjusted` gets that something was merged.
  */
 export const mergeTurns = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   const messages = arrayOf(body.messages)
@@ -118,10 +118,10 @@ export const mergeTurns = (body: JsonObject, adjusted: Adjusted): JsonObject => 
 }
 
 /**
- * Answers that were cut or refused, as the vendor takes them back: it refuses a message of the assistant's that ends in thinking or holds
- * nothing (docs/upstreams.md#anthropic-messages). What is left of it stays. `adjusted` takes that something went.
+ * Removes thinking at the end of the assistant's messages, and messages that are then empty, which the vendor refuses
+ * (docs/upstreams.md#anthropic-messages): answers that were cut or refused have them. `adjusted` gets that thinking was removed.
  */
-export const withoutLastThoughts = (body: JsonObject, adjusted: Adjusted): JsonObject => {
+export const withoutTrailingThinking = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   const messages = arrayOf(body.messages)
   let thoughts = 0
   const kept = messages.flatMap((message): ReadonlyArray<Json> => {
@@ -137,10 +137,10 @@ export const withoutLastThoughts = (body: JsonObject, adjusted: Adjusted): JsonO
   return { ...body, messages: kept }
 }
 
-/** The most marks of one request. */
+/** Most marks of the prompt cache in one request. */
 const maxMarks = 4
 
-/** Blocks that take no mark: thinking, and a text of nothing. */
+/** Whether a block may have a mark: thinking and empty texts may not. */
 const takesMark = (block: JsonObject): boolean => !isThinking(block) && !(block.type === "text" && block.text === "")
 
 const isMarked = (holder: Json): boolean => isObject(objectOf(holder).cache_control ?? null)
@@ -170,7 +170,7 @@ const markLast = (messages: ReadonlyArray<Json>, mark: JsonObject): ReadonlyArra
 
 /**
  * `cache_control` of a messages request itself: the vendor's own API marks the last block that can be cached. The clouds refuse the
- * field, so the block is marked here (docs/upstreams.md#automatic-caching). `adjusted` takes what became of the field.
+ * field, so the block is marked here (docs/upstreams.md#automatic-caching). `adjusted` gets what became of the field.
  */
 export const cacheLastBlock = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   const { cache_control: mark, ...rest } = body

@@ -25,7 +25,7 @@ import { messagesError } from "./errorResponse.ts"
 import { applyBetas } from "./messagesBetas.ts"
 import { formatted, withoutFence } from "./messagesFormat.ts"
 import { isCall, messagesProtocol } from "./messagesStream.ts"
-import { cacheLastBlock, foldSystem, mergeTurns, saysNothing, withoutLastThoughts } from "./messageTurns.ts"
+import { cacheLastBlock, foldSystem, isEmptyValue, mergeTurns, withoutTrailingThinking } from "./messageTurns.ts"
 import type { Arrival, Counts, Prepared, Surface } from "./Surface.ts"
 
 interface PreparedMessages extends Prepared {
@@ -81,7 +81,7 @@ const uncounted = new Set(
 /** The fields of a body that are sent for a count. */
 const countedOf = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   for (const name of Object.keys(body)) {
-    if (!counted.includes(name) && !uncounted.has(name) && !saysNothing(body[name])) adjusted.removed(name)
+    if (!counted.includes(name) && !uncounted.has(name) && !isEmptyValue(body[name])) adjusted.removed(name)
   }
   return Object.fromEntries(Object.entries(body).filter(([key]) => counted.includes(key)))
 }
@@ -102,7 +102,7 @@ const prepare =
     const versioned: JsonObject = version === undefined ? rest : { ...rest, anthropic_version: version }
     const keepsSystem = deployment.systemTurns === true && refused?.has(systemTurns) !== true
     const turned = foldSystem(versioned, keepsSystem, adjusted)
-    const merged = mergeTurns(withoutLastThoughts(turned, adjusted), adjusted)
+    const merged = mergeTurns(withoutTrailingThinking(turned, adjusted), adjusted)
     const cached = counting || deployment.automaticCaching === true ? merged : cacheLastBlock(merged, adjusted)
     const { body: shaped, emulated } = formatted(cached, route.strip, adjusted)
     const addressed = withOpaqueUser(counting ? countedOf(shaped, adjusted) : shaped, adjusted)
@@ -112,7 +112,7 @@ const prepare =
     const thinking = adjustThinking(sampled, { model, deployment, betas, counting }, thinkingAdjusted)
     const refusedPaths = new Set([...(refused ?? [])].map(plainPath))
     const sent = strip(thinking, applied.strip, (path, value) => {
-      if (!saysNothing(value) || refusedPaths.has(path)) adjusted.removed(path)
+      if (!isEmptyValue(value) || refusedPaths.has(path)) adjusted.removed(path)
     })
     const body = betas.length === 0 ? sent : { ...sent, anthropic_beta: betas }
     const streamed = stream === true && !counting

@@ -1,6 +1,6 @@
 /**
- * Betas of a messages request: which are sent, and what of the body goes because its beta is not (docs/api.md#betas). A field is left
- * out by the deployment's `strip`, which spares what belongs to the betas that are sent; tools and blocks are left out here.
+ * Betas of a messages request: which are sent, and what is left out of the body because its beta is not (docs/api.md#betas). Fields are
+ * left out by the deployment's `strip`, without those of the betas that are sent; tools and blocks are left out here.
  */
 import type { Beta } from "../catalog/Catalog.ts"
 import type { Route } from "../catalog/Route.ts"
@@ -32,13 +32,15 @@ const areSame = (before: ReadonlyArray<Json>, after: ReadonlyArray<Json>): boole
   before.length === after.length && before.every((value, at) => value === after[at])
 
 /** Whether a tool or a block of this type is left out. */
-type Goes = (type: string | undefined) => boolean
+type IsRemoved = (type: string | undefined) => boolean
 
 const typeOf = (value: Json | undefined): string | undefined => textOf(objectOf(value).type)
 
 /** The body without these tools, and without a choice of one of them. */
-const withoutTools = (body: JsonObject, goes: Goes, adjusted: Adjusted): JsonObject => {
-  const { gone = [], kept = [] } = Object.groupBy(arrayOf(body.tools), (tool) => (goes(typeOf(tool)) ? "gone" : "kept"))
+const withoutTools = (body: JsonObject, isRemoved: IsRemoved, adjusted: Adjusted): JsonObject => {
+  const { gone = [], kept = [] } = Object.groupBy(arrayOf(body.tools), (tool) =>
+    isRemoved(typeOf(tool)) ? "gone" : "kept"
+  )
   if (gone.length === 0) return body
   for (const tool of gone) adjusted.removed(`tools.${typeOf(tool)}`)
   const { tools: _, tool_choice: choice, ...rest } = body
@@ -52,13 +54,13 @@ const withoutTools = (body: JsonObject, goes: Goes, adjusted: Adjusted): JsonObj
   }
 }
 
-/** The body without these blocks, and without messages of which nothing is left. */
-const withoutBlocks = (body: JsonObject, goes: Goes, adjusted: Adjusted): JsonObject => {
+/** The body without these blocks, and without messages that are then empty. */
+const withoutBlocks = (body: JsonObject, isRemoved: IsRemoved, adjusted: Adjusted): JsonObject => {
   const without = (holder: JsonObject, path: string): JsonObject => {
     const blocks = blocksOf(holder)
     const content = blocks.flatMap((block): ReadonlyArray<Json> => {
       const type = typeOf(block)
-      if (!goes(type)) return [type === "tool_result" ? without(objectOf(block), `${path}.content`) : block]
+      if (!isRemoved(type)) return [type === "tool_result" ? without(objectOf(block), `${path}.content`) : block]
       adjusted.removed(`${path}.${type}`)
       return []
     })
@@ -76,11 +78,11 @@ interface MessagesBetas {
   /** Those that are sent. */
   readonly betas: ReadonlyArray<string>
   readonly body: JsonObject
-  /** What is left out of the body. */
+  /** The fields that are still to be left out of the body. */
   readonly strip: Strip
 }
 
-/** `allowed`: betas that the deployment's endpoint takes. `adjusted` takes what is changed. */
+/** `allowed`: betas that the deployment's endpoint takes. `adjusted` gets what is changed. */
 export const applyBetas = (
   given: JsonObject,
   { betas: table, refused, strip }: Route,
@@ -98,7 +100,7 @@ export const applyBetas = (
     else adjusted.removed(`anthropic-beta.${beta}`)
   }
   const isSent = (beta: Beta) => [...sent].some((one) => isOf(beta, one))
-  /** Tools and blocks exist only with their beta: it is sent for them where the endpoint takes it, and else they go. */
+  /** Whether a tool or block is removed: it needs its beta, which is added where the endpoint takes it. */
   const lacks = (beta: Beta | undefined): boolean => {
     if (beta === undefined || isSent(beta)) return false
     const own = allowed.find((one) => isOf(beta, one))

@@ -1,6 +1,6 @@
 /**
- * `output_config.format` of a messages request where the deployment does not take it: an instruction stands for it, and a Markdown
- * fence around the answer is taken off, as on the chat surface (docs/decisions.md#structured-output).
+ * `output_config.format` of a messages request where the deployment does not take it: an instruction is sent in its place, and a Markdown
+ * fence around the answer is removed, as on the chat surface (docs/decisions.md#structured-output).
  */
 import type { Adjusted } from "../vendors/adjustments.ts"
 import { jsonInstruction } from "../vendors/chatRequest.ts"
@@ -11,7 +11,7 @@ import type { Event } from "../wire/sse.ts"
 import type { Strip } from "../wire/strip.ts"
 import { blocksOf } from "./messageTurns.ts"
 
-/** `output_format` is the name that the format had as a beta. `emulated`: an instruction stands for the format. */
+/** `output_format` is the field's name as a beta. `emulated`: an instruction is sent in place of the format. */
 export const formatted = (
   body: JsonObject,
   strip: Strip,

@@ -1,6 +1,6 @@
 /**
- * What a vendor's refusal says of a request, in the vendor's own words (docs/decisions.md#fields-that-a-cloud-refuses). A refusal may
- * quote its caller, so only whole sentences are read.
+ * Which fields a vendor's refusal is about (docs/decisions.md#fields-that-a-cloud-refuses). A refusal may quote its caller, so a message is
+ * read only where it is one of these sentences as a whole.
  */
 
 /** Paths of fields that go together (`wire/strip.ts`); a body may have only some of them. */
@@ -12,24 +12,21 @@ interface RefusedPart {
   readonly names?: ReadonlyArray<string>
   /** Or the first of these of which the body has any. */
   readonly paths?: ReadonlyArray<Paths>
-  /** The refusal holds only for the same values of these, or of the field (`"field"`). Absent: for all values. */
-  readonly of?: Paths | "field"
+  /** Fields for whose present values the refusal holds; `"field"`: the refused field itself. Absent: for all values. */
+  readonly valuesOf?: Paths | "field"
 }
 
 export interface Refusals {
   readonly read: (message: string) => RefusedPart | undefined
-  /**
-   * What makes a request what it is. Such a field is refused where it stands in the wrong place, which the caller must correct: the
-   * refusal is the answer.
-   */
+  /** Fields that are never left out: the caller gets their refusal. */
   readonly essential: ReadonlySet<string>
-  /** What is below these is the caller's own: schemas, and arguments of calls. */
+  /** Fields that hold the caller's own data: schemas, and arguments of calls. Nothing inside of them is left out. */
   readonly opaque: ReadonlySet<string>
 }
 
 type Sentence = readonly [words: RegExp, part: (...groups: ReadonlyArray<string>) => RefusedPart]
 
-/** Reads a message by the first of the sentences that it is. */
+/** Reads a message by the first sentence that matches it. */
 export const reading =
   (sentences: ReadonlyArray<Sentence>): Refusals["read"] =>
   (message) => {
@@ -43,7 +40,7 @@ export const reading =
 /** The names of a path such as `a.b[1].c`. */
 export const namesOf = (path: string): ReadonlyArray<string> => path.replace(/\[(\d+)\]/g, ".$1").split(".")
 
-/** Of Bedrock, whichever model it serves. */
+/** Bedrock's, for all models. */
 const extraneousKey: Sentence = [
   /^(?:The model returned the following errors: )?(?:Malformed input request: )?#((?:\/[\w$-]+)*)\/?: extraneous key \[([\w$-]+)\] is not permitted(?:, please reformat your input and try again\.)?$/,
   (pointer = "", key = "") => ({ names: [...pointer.split("/").slice(1), key] })
@@ -51,17 +48,17 @@ const extraneousKey: Sentence = [
 
 // What Anthropic's API refuses of a request (docs/upstreams.md#refused-fields, docs/upstreams.md#structured-output-of-claude).
 
-/** Stands for system messages among the others, which some models take and some refuse. */
+/** The path for system messages among the others, which some models refuse. */
 export const systemTurns = "messages[system].role"
 
 /** A whole sentence of Anthropic's, which Bedrock may introduce. */
 const sentence = (words: RegExp): RegExp =>
   new RegExp(`^(?:The model returned the following errors: )?(?:${words.source})$`)
 
-/** Schemas are compiled together. The tools' are the first that are no longer enforced; an instruction stands for the other. */
+/** The vendor compiles all schemas together. First tools are no longer strict; then the format becomes an instruction. */
 const strict = ["tools[?].strict", "tools[custom].strict"]
 const format = ["output_config.format"]
-const compiled = { paths: [strict, format], of: ["tools", "output_config.format"] }
+const compiled = { paths: [strict, format], valuesOf: ["tools", "output_config.format"] }
 
 export const claudeRefusals: Refusals = {
   essential: new Set([
@@ -86,7 +83,7 @@ export const claudeRefusals: Refusals = {
       sentence(
         /metadata\.user_id: user_id appears to contain an? [a-z ]+\. Please send a uuid or hash value instead\./
       ),
-      () => ({ names: ["metadata", "user_id"], of: "field" })
+      () => ({ names: ["metadata", "user_id"], valuesOf: "field" })
     ],
     [
       sentence(/tools\.\d+\.custom: For '\w*' type, (?:'additionalProperties' must be|property '[\w$-]+' is) [a-z ]+/),
@@ -139,15 +136,15 @@ export const geminiRefusals: Refusals = {
     ],
     [
       geminiSentence(/Thinking level \w+ is not supported for this model\. Please retry with other thinking level\./),
-      () => ({ paths: [[config("thinkingConfig.thinkingLevel")]], of: "field" })
+      () => ({ paths: [[config("thinkingConfig.thinkingLevel")]], valuesOf: "field" })
     ],
     [
       geminiSentence(/The specified schema produces a constraint that has too many states for serving\..*/),
-      () => ({ paths: [[config("responseJsonSchema")]], of: "field" })
+      () => ({ paths: [[config("responseJsonSchema")]], valuesOf: "field" })
     ],
     [
       /^Invalid value at '([\w.[\]]+)' \([\w./]+\)(?:, [^\n]*)?$/,
-      (path = "") => ({ names: namesOf(camel(path)), of: "field" })
+      (path = "") => ({ names: namesOf(camel(path)), valuesOf: "field" })
     ],
     // One line for each; what is not left out now is refused next.
     [
@@ -180,16 +177,16 @@ export const openaiRefusals: Refusals = {
     [/^The '(metadata)' parameter is only allowed when 'store' is enabled\.$/, field],
     [
       /^Unsupported value: '([\w.[\]-]+)' does not support \S+ with this model\. (?:Only the default|Supported values are)[^\n]*$/,
-      (path = "") => ({ names: namesOf(path), of: "field" })
+      (path = "") => ({ names: namesOf(path), valuesOf: "field" })
     ],
-    // An instruction stands for the format, and a tool is no longer strict.
+    // The format becomes an instruction, and a tool is no longer strict.
     [
       /^(?:Invalid schema for response_format '[\w.-]+': \S[^\n]*|Invalid parameter: 'response_format' (?:of type 'json_schema' is not supported with this model\.[^\n]*|must be one of 'json_object', 'text'\.))$/,
-      () => ({ paths: [["response_format"], ["text.format"]], of: "field" })
+      () => ({ paths: [["response_format"], ["text.format"]], valuesOf: "field" })
     ],
     [
       /^Invalid schema for function '[\w-]+': In context=\([^\n]*\), \S[^\n]*$/,
-      () => ({ paths: [["tools[function].function.strict"], ["tools[function].strict"]], of: ["tools"] })
+      () => ({ paths: [["tools[function].function.strict"], ["tools[function].strict"]], valuesOf: ["tools"] })
     ],
     extraneousKey
   ])
