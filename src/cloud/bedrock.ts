@@ -56,7 +56,7 @@ const signature = Effect.fnUntraced(function* ({ region, fips, keys }: Credentia
         parentClientConfig: { region }, // what STS falls back to; SSO keeps the region of its own profile
         clientConfig: {
           ...(fips ? { useFipsEndpoint: true } : {}), // else the library's own setting decides
-          // Node's own, which goes by the operator's proxy where there is one; the library's own never does.
+          // Node's agent, which uses the operator's proxy where there is one; the library's own never does.
           requestHandler: { httpsAgent: https.globalAgent }
         }
       })

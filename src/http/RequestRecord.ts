@@ -110,7 +110,7 @@ export class RequestRecord implements RequestFacts {
   events = 0
   /** Whether a stream came to the cloud's own end, with its counts. */
   counted = false
-  /** Bytes that the cloud has said: of whole replies as they came, of a stream its text, thinking and arguments of calls. */
+  /** Bytes of the cloud's output: of whole replies as they came, of a stream its text, thinking and arguments of calls. */
   received = 0
   firstEventAt: number | undefined
   private readonly begunAt = performance.now()

@@ -199,23 +199,19 @@ export const requestMiddleware = HttpRouter.middleware(
           return completed(record, errorReply(path, error))
         }
         const refused = refusalOf(request, path)
+        const onFailure = (cause: Cause.Cause<unknown>) => {
+          if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+          const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+          if (HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound") {
+            return Effect.succeed(refuse(noRoute(request.method, path)))
+          }
+          return Effect.as(Effect.provideContext(Effect.logError("request failed", cause), context), refuse(internal))
+        }
         const answer =
           refused === undefined
             ? Effect.matchCauseEffect(
                 Effect.updateContext(handler, (_: Context.Context<never>) => context),
-                {
-                  onSuccess: (reply) => Effect.succeed(completed(record, reply)),
-                  onFailure: (cause) => {
-                    if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
-                    const error = Option.getOrUndefined(Cause.findErrorOption(cause))
-                    return HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
-                      ? Effect.succeed(refuse(noRoute(request.method, path)))
-                      : Effect.as(
-                          Effect.provideContext(Effect.logError("request failed", cause), context),
-                          refuse(internal)
-                        )
-                  }
-                }
+                { onSuccess: (reply) => Effect.succeed(completed(record, reply)), onFailure }
               )
             : Effect.succeed(refuse(refused))
         return Effect.andThen(Scope.addFinalizerExit(scope, onEnd), answer)

@@ -131,6 +131,7 @@ export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof mak
           if (Exit.isSuccess(exit)) return
           const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
           if (error === undefined) return recordEnd(exit)
+          // Another attempt may follow: the request's record gets the error that becomes its reply (`failWith`).
           callSpan()?.fail(error)
           callSpan()?.end()
         })

@@ -81,6 +81,7 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
   return Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>) {
     const { record, prepared, surface } = options
     const deadline = performance.now() + ceiling
+    // Only embeddings make several calls, and join their answers.
     const [only] = prepared.bodies
     if (surface.join === undefined && only !== undefined) {
       const { answer, reply } = yield* callCloud(options, only, deadline)

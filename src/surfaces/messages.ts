@@ -101,17 +101,17 @@ const prepare =
     if (version !== undefined && version !== (vendor_version ?? version)) adjusted.removed("vendor_version")
     const versioned: JsonObject = version === undefined ? rest : { ...rest, anthropic_version: version }
     const keepsSystem = deployment.systemTurns === true && refused?.has(systemTurns) !== true
-    const turned = foldSystem(versioned, keepsSystem, adjusted)
-    const merged = mergeTurns(withoutTrailingThinking(turned, adjusted), adjusted)
-    const cached = counting || deployment.automaticCaching === true ? merged : cacheLastBlock(merged, adjusted)
-    const { body: shaped, emulated } = formatted(cached, route.strip, adjusted)
-    const addressed = withOpaqueUser(counting ? countedOf(shaped, adjusted) : shaped, adjusted)
-    const sampled = withoutSampling(addressed, model, adjusted)
+    const folded = foldSystem(versioned, keepsSystem, adjusted)
+    const merged = mergeTurns(withoutTrailingThinking(folded, adjusted), adjusted)
+    const withCache = counting || deployment.automaticCaching === true ? merged : cacheLastBlock(merged, adjusted)
+    const { body: withFormat, emulated } = formatted(withCache, route.strip, adjusted)
+    const withUser = withOpaqueUser(counting ? countedOf(withFormat, adjusted) : withFormat, adjusted)
+    const fitSampling = withoutSampling(withUser, model, adjusted)
     const { betas } = applied
     const thinkingAdjusted = new Adjusted()
-    const thinking = adjustThinking(sampled, { model, deployment, betas, counting }, thinkingAdjusted)
+    const fitThinking = adjustThinking(fitSampling, { model, deployment, betas, counting }, thinkingAdjusted)
     const refusedPaths = new Set([...(refused ?? [])].map(plainPath))
-    const sent = strip(thinking, applied.strip, (path, value) => {
+    const sent = strip(fitThinking, applied.strip, (path, value) => {
       if (!isEmptyValue(value) || refusedPaths.has(path)) adjusted.removed(path)
     })
     const body = betas.length === 0 ? sent : { ...sent, anthropic_beta: betas }

@@ -39,7 +39,7 @@ export const addText = (text: string, out: Pieces, logprobs?: JsonObject): void 
   if (text !== "") out.push(logprobs === undefined ? { type: "text", text } : { type: "text", text, logprobs })
 }
 
-/** Of a completion, a chunk or a response; undefined where it says nothing. */
+/** How a completion, a chunk or a response was served; undefined where it does not say. */
 export const servedOf = ({ service_tier, system_fingerprint }: JsonObject): Served | undefined => {
   const tier = textOf(service_tier)
   const fingerprint = textOf(system_fingerprint)
@@ -57,8 +57,8 @@ export interface Answer extends Ending {
 }
 
 /**
- * Null content stands only beside what is said instead, so that the message can be given back as it is; an answer of no words is an
- * empty string. `refusal` is null where there is none, because OpenAI's schema demands the key.
+ * Content is null only where there are calls or a refusal, so that callers can send the message back; an empty answer is an empty
+ * string. `refusal` is null where there is none, because OpenAI's schema demands the key.
  */
 const messageOf = (pieces: ReadonlyArray<Piece>): Answer["message"] => {
   let text = ""
@@ -120,8 +120,8 @@ type Meaning = FinishReason | "failed"
 const words = (meaning: Meaning, names: string) => names.split(" ").map((name) => [name, meaning] as const)
 
 /**
- * Why an answer ended: one table for the words of every vendor, which are all different (docs/decisions.md#finish-reasons,
- * docs/upstreams.md#finish-reasons). A word that is not here does not say that the answer is whole, so it is never `stop`.
+ * Why an answer ended: one table for the finish reasons of all vendors (docs/decisions.md#finish-reasons,
+ * docs/upstreams.md#finish-reasons). An unknown one is never `stop`, because the answer may not be whole.
  */
 const meanings: ReadonlyMap<string, Meaning> = new Map([
   // OpenAI's formats; `completed` is the status of a response, and `max_output_tokens` why one is incomplete.
@@ -134,7 +134,7 @@ const meanings: ReadonlyMap<string, Meaning> = new Map([
   ...words("length", "max_tokens model_context_window_exceeded"),
   ...words("tool_calls", "tool_use"),
   ...words("content_filter", "refusal guardrail_intervened content_filtered"),
-  // Only the vendor's own server tools pause a turn, and those are refused; chat could not send what was said back as it was.
+  // Only the vendor's server tools pause a turn, and those are refused.
   ...words("failed", "pause_turn"),
   // Gemini.
   ...words("stop", "STOP"),
@@ -149,8 +149,8 @@ const meanings: ReadonlyMap<string, Meaning> = new Map([
 const failure = /^malformed|(?:^|_)error$/i
 
 /**
- * Fails where a word is one of a failure; an unknown word, or none at all, is `content_filter`. So is every word of a guarded answer
- * (`isGuarded`), which its stream may say after the word.
+ * The finish reason that a vendor's word means. Fails for one of a failure; an unknown one, or none, is `content_filter`. So is any of a
+ * guarded answer (`isGuarded`).
  */
 export const finishOfWord = (word: string | undefined, guarded = false): Result.Result<FinishReason, Broken> => {
   if (guarded) return Result.succeed("content_filter")
@@ -158,22 +158,22 @@ export const finishOfWord = (word: string | undefined, guarded = false): Result.
   return meaning === "failed" ? Result.fail(unfinished(word ?? "")) : Result.succeed(meaning)
 }
 
-/** Whether a word is a filter's, on surfaces that pass words on: one that is not known here may be any. */
+/** Whether a vendor's finish reason is that of a filter; an unknown one is not, on surfaces that pass it on. */
 export const isFilter = (word: Json | undefined): boolean => meanings.get(textOf(word) ?? "") === "content_filter"
 
-/** Whether a guardrail of Bedrock's replaced the answer: the body says so beside a word that may be that of a natural end. */
+/** Whether a guardrail of Bedrock replaced the answer; its finish reason may be that of a normal end. */
 export const isGuarded = (body: JsonObject): boolean => (body["amazon-bedrock-guardrailAction"] ?? "NONE") !== "NONE"
 
-/** What every chunk of an answer repeats; clients lose chunks that differ. */
+/** The same in every chunk of an answer; clients drop chunks that differ. */
 export interface Heading {
   readonly id: string
   /** Unix time in seconds. */
   readonly created: number
-  /** The composite ID that was asked for. */
+  /** The ID that the caller asked for. */
   readonly model: string
 }
 
-/** Token counts as the chat format says them. */
+/** Token counts in the chat format. */
 export const makeUsage = ({ input, output, cached, reasoning }: Tokens): Usage => ({
   prompt_tokens: input,
   completion_tokens: output,

@@ -103,7 +103,7 @@ export const startWithUser = <Turn extends { readonly role: string }>(
   return Result.succeed({ system, turns: [userTurn([block("(The assistant speaks first.)")]), ...turns] })
 }
 
-/** The instruction that stands for a format; `schema` is undefined for any object. */
+/** The instruction that is sent in place of a format; `schema` is undefined for any object. */
 export const jsonInstruction = (schema: JsonObject | undefined): string => {
   const only = "and nothing else: no Markdown fences, no text before or after it."
   return schema === undefined

@@ -207,7 +207,7 @@ export interface Unsupported {
  * - The text ends before the first stop sequence, and the call to the cloud with it (docs/decisions.md#stop-sequences).
  * - Of several calls the first is passed on where one was wanted: the model can ask for the others when it has seen what came of it
  *   (docs/decisions.md#one-call-at-a-time).
- * - An instruction stands for a format that the deployment has refused, and the fence that the model may add is removed
+ * - An instruction replaces a format that the deployment has refused, and the fence that the model may add is removed
  *   (docs/decisions.md#structured-output).
  */
 export const withEmulation = (

@@ -161,12 +161,12 @@ const uniqueIds = () => {
 
 /**
  * Fails with `invalid` (400) for a result whose call is not in the assistant's turn before it. Calls that repeat an ID get one of their
- * own, and their results with them; several results of one call are joined, in order. A result that came after something else was said
+ * own, and their results with them; several results of one call are joined, in order. A result that came after another message
  * stands before that. Answers the request itself where nothing had to be changed.
  */
 export const pairCalls = (chat: ChatRequest, adjusted: Adjusted): Result.Result<ChatRequest, GatewayError> => {
   const messages: Array<ChatMessage> = []
-  /** What else was said in the open turn: it stands behind the results. */
+  /** Other messages of the open turn, which come after its results. */
   let later: Array<ChatMessage> = []
   const idOf = uniqueIds()
   let open = new Map<string, Slots>()
