@@ -15,7 +15,7 @@ import type { GuardAction } from "../contract/Governance.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import type { Reservation } from "../limits/Quota.ts"
 import { errorHeaders } from "../surfaces/errorResponse.ts"
-import type { Guarding } from "./Guarding.ts"
+import type { ReplyGuards } from "./ReplyGuards.ts"
 
 const none: ReadonlyArray<never> = []
 
@@ -103,7 +103,7 @@ export class RequestRecord implements RequestFacts {
   flags = 0
   adjusted = 0
   /** The guards of the reply, where there are some; set when guards have been asked about the request. */
-  guarding: Guarding | undefined
+  replyGuards: ReplyGuards | undefined
   /** What guards did, each once. */
   guardActions: ReadonlyArray<GuardAction> = none
   guardCounts: RequestFacts["guardCounts"]

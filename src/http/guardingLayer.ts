@@ -1,4 +1,4 @@
-/** Shows requests and replies to the guards that hold for them, and records what they find. */
+/** Asks the guards about requests and replies, and records what they do. */
 import { Effect, Layer } from "effect"
 import { internal } from "../catalog/GatewayError.ts"
 import { type Purpose, surfaces } from "../catalog/names.ts"
@@ -11,17 +11,17 @@ import { type GuardedSurface, replyFields, requestFields, textsOf, withTexts } f
 import type { NamesModel } from "../surfaces/Surface.ts"
 import { isObject, type JsonObject } from "../wire/json.ts"
 import { inOneTurn } from "../wire/slices.ts"
-import type { Guarding } from "./Guarding.ts"
 import { GuardRequests } from "./GuardRequests.ts"
+import type { ReplyGuards } from "./ReplyGuards.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
 const surfaceOf = (purpose: Purpose): GuardedSurface => (purpose === "count_tokens" ? "messages" : purpose)
 
-/** Requests and replies are JSON objects as they were sent. */
+/** Requests and replies are typed by their schemas, and are JSON objects. */
 const jsonOf = (value: object): JsonObject => value as JsonObject
 
 /** The guards of a reply. */
-const makeGuarding = (about: About, guards: ReadonlyArray<Guard>, record: RequestRecord): Guarding => {
+const makeReplyGuards = (about: About, guards: ReadonlyArray<Guard>, record: RequestRecord): ReplyGuards => {
   const { surface } = about
   const fields = replyFields[surface]
   return {
@@ -79,7 +79,7 @@ const guardRequests = Layer.effect(
         // Neither a vector nor a count says anything.
         const says = surfaces[purpose].output === "text"
         const after = own.filter(({ when }) => says && when !== "before")
-        record.guarding = makeGuarding(about, after, record)
+        record.replyGuards = makeReplyGuards(about, after, record)
         const before = own.filter(({ when }) => when !== "after")
         const body = jsonOf(request)
         const fields = requestFields[surface]

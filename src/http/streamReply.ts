@@ -94,7 +94,7 @@ export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof mak
         callSpan()?.firstToken()
       },
       hold,
-      guard: record.guarding?.stream({
+      guard: record.replyGuards?.stream({
         hold,
         usage: () => protocol.usage?.(),
         onWithheld: (finishReason) => {
@@ -116,7 +116,7 @@ export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof mak
         fail(error)
         record.streamEnd = "error"
         const last = protocol.inBand(error, governanceSoFar(toolCalls))
-        return record.guarding?.failed(last) ?? last
+        return record.replyGuards?.failed(last) ?? last
       },
       onWaiting: (more) => {
         if (more > 0) record.bytesOut += more

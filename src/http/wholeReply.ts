@@ -56,9 +56,9 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
     const governance = yield* inSlices(governanceOfCalls(calls, scanMode))
     const answer: Answer = { ...summary, body: body(governance), flags: governance?.flags.length ?? 0 }
     recordAnswer(record, reply, answer)
-    const { guarding } = record
-    if (guarding === undefined) return answer
-    return { ...answer, body: yield* guarding.reply(answer.body, reply.body) }
+    const { replyGuards } = record
+    if (replyGuards === undefined) return answer
+    return { ...answer, body: yield* replyGuards.reply(answer.body, reply.body) }
   })
 
   /** `deadline`: when the reply must have ended, in milliseconds of `performance.now()`. */
@@ -86,7 +86,7 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
     if (surface.join === undefined && only !== undefined) {
       const { answer, reply } = yield* callCloud(options, only, deadline)
       record.addServedHeaders()
-      return yield* respond(record.guarding?.reported(answer.body, reply.body) ?? answer.body, reply.bytes.length)
+      return yield* respond(record.replyGuards?.reported(answer.body, reply.body) ?? answer.body, reply.bytes.length)
     }
     const answers = yield* Effect.forEach(
       prepared.bodies,
@@ -100,6 +100,6 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
       answers.map(({ answer }) => answer)
     )
     const body = joined?.body ?? ""
-    return yield* respond(record.guarding?.reported(body, {}) ?? body, 0)
+    return yield* respond(record.replyGuards?.reported(body, {}) ?? body, 0)
   })
 }

@@ -2,9 +2,9 @@
 
 /** Takes parts out of a text that arrives in pieces. Mutable, made anew for each answer. */
 export interface TextFilter {
-  /** What of the text so far may be shown and has not been. */
+  /** The part of the text so far that may be shown and has not been yet. */
   push(text: string): string
-  /** The text has ended: what was held back and is text after all. */
+  /** The text has ended: the part that was held back and is shown. */
   end(): string
 }
 
@@ -12,12 +12,12 @@ const fence = /^\s*```[a-z]*[^\S\n]*\n/i
 /** A text that may still become one. */
 const mayOpenFence = /^\s*(?:`{0,2}|```[a-z]*[^\S\n]*)$/i
 const fenceEnd = "```"
-/** More than this, in UTF-16 units, is no fence and is not held back. */
+/** Longest text that is held back as a possible fence, in UTF-16 units. */
 const maxHeld = 256
 
 /**
- * Takes the Markdown fence off a JSON answer that was asked for in words (docs/decisions.md#structured-output). Where the text is cut
- * changes nothing: only what could be a fence is held back.
+ * Removes the Markdown fence around JSON that an instruction asked for (docs/decisions.md#structured-output). How the text is split makes
+ * no difference: only a possible fence is held back.
  */
 export const jsonFenceFilter = (): TextFilter => {
   let place: "start" | "fenced" | "plain" = "start"

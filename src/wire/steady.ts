@@ -1,9 +1,6 @@
-/**
- * Time for durations and deadlines: the system's clock may be set back or forward at any moment, this one may not. Its zero means
- * nothing.
- */
+/** Monotonic time, for durations and deadlines: the system's clock may be set at any moment. */
 import { Clock, Effect } from "effect"
 
-/** Milliseconds so far. */
+/** Milliseconds since an unspecified time. */
 export const steadyMillisOf = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
 export const steadyMillis: Effect.Effect<number> = Effect.map(Clock.Clock, steadyMillisOf)
