@@ -65,7 +65,8 @@ const usageLog = ({ settings, sandbox }: GatewayOptions) =>
     ? UsageLog.none
     : UsageLog.layer(settings.usageLog, recordOptions(settings))
 
-const access = (options: GatewayOptions) => {
+/** Keys, and the limits of keys, teams and clouds, with the store that counts them. */
+const limitLayers = (options: GatewayOptions) => {
   const { settings, sandbox } = options
   const lease = Duration.sum(settings.streamCeiling, Duration.minutes(1))
   return Layer.mergeAll(
@@ -137,7 +138,7 @@ export const gatewayLayer = (options: GatewayOptions) => {
     Layer.provide(Attempts.layer),
     Layer.provide(identity(settings)),
     Layer.provide(guards(settings)),
-    Layer.provide(limitGauges(settings.metricsBy).pipe(Layer.provideMerge(access(options)))),
+    Layer.provide(limitGauges(settings.metricsBy).pipe(Layer.provideMerge(limitLayers(options)))),
     Layer.provideMerge(CatalogStore.layer({ ...settings, sites: sitesOf(clouds), paths: purposePaths })),
     Layer.provideMerge(Drain.layer),
     Layer.provide(audit(options)),

@@ -258,9 +258,9 @@ export const CurrentRecord = Context.Reference<RequestRecord>("gateway/http/Curr
     new RequestRecord({ id: "", startedAt: 0, method: "", path: "", source: undefined, surface: undefined })
 })
 
-/** Ends a request with an error; `wire` makes the endpoint's. */
-export const failWith = <E>(record: RequestRecord, error: GatewayError, wire: (error: GatewayError) => E) => {
+/** Ends a request with an error; `errorResponse` makes the endpoint's. */
+export const failWith = <E>(record: RequestRecord, error: GatewayError, errorResponse: (error: GatewayError) => E) => {
   record.refuse(error)
-  const refused = Effect.fail(wire(error))
+  const refused = Effect.fail(errorResponse(error))
   return error.detail === undefined ? refused : Effect.andThen(Effect.logError(error.detail), refused)
 }

@@ -148,10 +148,10 @@ const refusalOf = (
 })
 
 /**
- * Checks who calls, and the caller's requests a minute, before the body is read (docs/api.md#authentication). `wire` makes the endpoint's
- * error.
+ * Checks who calls, and the caller's requests a minute, before the body is read (docs/api.md#authentication). `errorResponse` makes the
+ * endpoint's error.
  */
-const makeMiddleware = <E extends ApiError | MessagesError>(wire: (error: GatewayError) => E) =>
+const makeMiddleware = <E extends ApiError | MessagesError>(errorResponse: (error: GatewayError) => E) =>
   Effect.gen(function* () {
     const authenticate = yield* makeAuthenticate
     const limit = yield* RateLimit
@@ -170,7 +170,7 @@ const makeMiddleware = <E extends ApiError | MessagesError>(wire: (error: Gatewa
         return Effect.matchEffect(admitted, {
           onFailure: (error) => {
             if (error.refused !== undefined) audit(refusalOf(error.refused, record))
-            return failWith(record, error, wire)
+            return failWith(record, error, errorResponse)
           },
           onSuccess: (caller) => Effect.provideService(handler, Caller, caller)
         })

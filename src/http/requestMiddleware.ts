@@ -47,11 +47,11 @@ const isMessages = (path: string): boolean => path === "/v1/messages" || path.st
 /** The reply to a request that no endpoint answers, in the error format of its path. */
 export const errorReply = (path: string, error: GatewayError): HttpServerResponse.HttpServerResponse => {
   if (isMessages(path)) {
-    const wire = messagesError(error)
-    return HttpServerResponse.jsonUnsafe(messagesErrorBody(wire), { status: wire.status })
+    const failure = messagesError(error)
+    return HttpServerResponse.jsonUnsafe(messagesErrorBody(failure), { status: failure.status })
   }
-  const wire = apiError(error)
-  return HttpServerResponse.jsonUnsafe(apiErrorBody(wire), { status: wire.status })
+  const failure = apiError(error)
+  return HttpServerResponse.jsonUnsafe(apiErrorBody(failure), { status: failure.status })
 }
 
 /** The headers with the request's ID that replies of the path have. */
