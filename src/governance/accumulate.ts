@@ -1,6 +1,6 @@
 /** The flags of tool calls: of a whole reply, and of a streamed reply, whose calls are collected from their pieces. */
 import type { Governance, GovernanceFlag } from "../contract/Governance.ts"
-import { runNow, type Slices } from "../wire/slices.ts"
+import { runNow, type Slices, sliceCharacters } from "../wire/slices.ts"
 import { collectArguments, collectValue, type Found, makeCollector, type ScanMode } from "./scan.ts"
 
 /** The flag for what was found in one call; undefined where nothing was (docs/api.md#governance-flag). */
@@ -58,6 +58,8 @@ const none: ReadonlyArray<GovernanceFlag> = []
 
 /** Most characters that are scanned in one step, which takes about a millisecond. */
 const maxInOneStep = 64 * 1024
+/** What a call costs beside its text, in characters. */
+const perCall = 64
 
 function* foundIn(call: Call, mode: ScanMode): Slices<Found> {
   if (call.found !== undefined) return call.found
@@ -142,8 +144,16 @@ export const makeAccumulator = (mode: ScanMode = "spec") => {
     isLong: () => unscanned(repeated) + unscanned(calls) > maxInOneStep,
     /** Scans them, so that `flags` takes no time. */
     scan: function* (): Slices<void> {
-      for (const call of repeated) yield* foundIn(call, mode)
-      for (const call of calls) yield* foundIn(call, mode)
+      let size = 0
+      for (const list of [repeated, calls]) {
+        for (const call of list) {
+          yield* foundIn(call, mode)
+          size += call.size + perCall
+          if (size < sliceCharacters) continue
+          size = 0
+          yield
+        }
+      }
     },
     /**
      * The flags of all calls so far, completed or cut off: those that came whole, then the others in the order in which they started.

@@ -5,10 +5,10 @@
 import { hash, randomBytes } from "node:crypto"
 import { Result } from "effect"
 import type { Tokens } from "../catalog/Tokens.ts"
-import { type Broken, type UpstreamFault, unfinished } from "../catalog/UpstreamFault.ts"
+import { type Broken, invalidBody, type UpstreamFault, unfinished } from "../catalog/UpstreamFault.ts"
 import type { Completion, CompletionChunk, FinishReason, Usage } from "../contract/ChatReply.ts"
 import type { Governance } from "../contract/Governance.ts"
-import { type Json, type JsonObject, textOf } from "../wire/json.ts"
+import { arrayOf, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import type { Ending, Piece, Pieces, ReplyReader, Served } from "./Dialect.ts"
 
 /** Unique across turns, so that a history of several turns is unambiguous (docs/decisions.md#tool-calls-of-gemini). */
@@ -102,8 +102,19 @@ const messageOf = (pieces: ReadonlyArray<Piece>): Answer["message"] => {
   }
 }
 
+/** Most blocks, parts, calls or items of a whole reply, which is read in one step: more than the longest answer of a model has. */
+const maxParts = 10_000
+
+const listsOf = ({ candidates, choices, content, output }: JsonObject): ReadonlyArray<Json | undefined> => [
+  content,
+  objectOf(objectOf(arrayOf(candidates)[0]).content).parts,
+  objectOf(objectOf(arrayOf(choices)[0]).message).tool_calls,
+  output
+]
+
 /** The answer of a whole reply. */
 export const readAnswer = (reader: ReplyReader, body: JsonObject): Result.Result<Answer, UpstreamFault> => {
+  if (listsOf(body).some((list) => arrayOf(list).length > maxParts)) return Result.fail(invalidBody)
   const pieces: Array<Piece> = []
   const fault = reader.whole(body, pieces)
   if (fault !== undefined) return Result.fail(fault)

@@ -115,14 +115,14 @@ export const keepOrder = (fields: object, keys: ReadonlyArray<string>): object =
 
 export const keysInOrder = (value: object): ReadonlyArray<string> => Reflect.get(value, written) ?? Object.keys(value)
 
-/** By the engine's printer; undefined where it would change the order of keys. */
+/** By the engine's printer; undefined where it would change the order of keys, or the value is nested too deep for it. */
 export const engineText = (value: unknown): string | undefined => {
   const outer = stops
   stops = true
   try {
     return JSON.stringify(value)
   } catch (error) {
-    if (error === otherOrder) return undefined
+    if (error === otherOrder || error instanceof RangeError) return undefined
     throw error
   } finally {
     stops = outer

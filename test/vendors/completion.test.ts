@@ -1,9 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Result, Schema } from "effect"
+import { Option, Result, Schema } from "effect"
+import { invalidBody } from "../../src/catalog/UpstreamFault.ts"
 import { Completion, CompletionChunk } from "../../src/contract/ChatReply.ts"
 import { type Answer, chunkWriter, readAnswer, renderCompletion } from "../../src/vendors/answer.ts"
 import type { Piece, ReplyReader } from "../../src/vendors/Dialect.ts"
-import { call, chunksOf } from "./support.ts"
+import type { JsonObject } from "../../src/wire/json.ts"
+import { azure, call, chunksOf, dialect, flash, sonnet, terra } from "./support.ts"
 
 const heading = { id: "chatcmpl-1", created: 7, model: 'claude-"x":il2' }
 const tokens = { input: 1, output: 2 }
@@ -130,4 +132,16 @@ describe("a stream of chunks", () => {
       ])
     }
   )
+})
+
+it.each([
+  [sonnet, (parts: ReadonlyArray<object>) => ({ content: parts, stop_reason: "end_turn" })],
+  [flash, (parts: ReadonlyArray<object>) => ({ candidates: [{ content: { parts }, finishReason: "STOP" }] })],
+  [azure, (parts: ReadonlyArray<object>) => ({ choices: [{ message: { tool_calls: parts }, finish_reason: "stop" }] })],
+  [terra, (parts: ReadonlyArray<object>) => ({ object: "response", status: "completed", output: parts })]
+] as const)("a whole reply of more parts than any model says cannot be read", (route, bodyOf) => {
+  const reply = (count: number) =>
+    dialect(route).reply(bodyOf(Array.from({ length: count }, () => ({ type: "text", text: "" }))) as JsonObject, route)
+  expect(Result.isSuccess(reply(10_000))).toBe(true)
+  expect(Result.getFailure(reply(10_001))).toEqual(Option.some(invalidBody))
 })

@@ -116,3 +116,11 @@ describe("keys as they were written", () => {
     for (const printed of texts(`[${text},{"a":${text}}]`)) assert.strictEqual(printed, `[${text},{"a":${text}}]`)
   })
 })
+
+it("a value that is nested too deep for the engine's printer is printed", () => {
+  let value: unknown = readWrittenObject('{"a":1.0}')
+  for (let depth = 0; depth < 50_000; depth++) value = [value]
+  const text = jsonText(value)
+  assert.strictEqual(text.length, 2 * 50_000 + '{"a":1.0}'.length)
+  assert.isTrue(text.startsWith("[[[") && text.endsWith("]]]"))
+})

@@ -104,7 +104,6 @@ export const reader: Dialect["reader"] = (route) => {
       if (!over || reason === undefined) return Result.fail(cut)
       return Result.map(finishOfWord(reason, guarded), (finish) => {
         addText(filter?.end() ?? "", out)
-        for (const index of calls.values()) out.push({ type: "call-end", index })
         return { finishReason: finishOf(finish, calls.size), usage: tokens, served, logprobs }
       })
     },

@@ -169,9 +169,8 @@ export const reader: Dialect["reader"] = (route) => {
       }
       return undefined
     },
-    end: (out) => {
+    end: () => {
       if (finish === undefined) return Result.fail(cut)
-      for (const { index, done } of calls.values()) if (!done) out.push({ type: "call-end", index })
       return Result.succeed({ finishReason: finishOf(finish, calls.size), usage: tokens, served, logprobs })
     },
     ended: () => finish !== undefined,

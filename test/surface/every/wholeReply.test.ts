@@ -6,15 +6,19 @@ import { RequestRecord } from "../../../src/http/RequestRecord.ts"
 import { makeWholeReply } from "../../../src/http/wholeReply.ts"
 import { chat as chatSurface } from "../../../src/surfaces/chat.ts"
 import { messages } from "../../../src/surfaces/messages.ts"
+import { responses } from "../../../src/surfaces/responses.ts"
 import type { Prepared, Ready } from "../../../src/surfaces/Surface.ts"
 import { dialectOf } from "../../../src/vendors/dialects.ts"
 import { longestTurn } from "../../support/longestTurn.ts"
 import { noSpan } from "../../support/noSpan.ts"
+import { functionCall, responseOf } from "../../support/responses.ts"
 import { chat, sonnet } from "../../vendors/support.ts"
 
 /** The longest turn of what is done with a reply of these calls, and how many were flagged. */
-const served = async (surface: unknown, prepared: object, input: object) => {
-  const body = { type: "message", content: [{ type: "tool_use", id: "a", name: "write", input }] }
+const served = (surface: unknown, prepared: object, input: object) =>
+  servedBody(surface, prepared, { type: "message", content: [{ type: "tool_use", id: "a", name: "write", input }] })
+
+const servedBody = async (surface: unknown, prepared: object, body: object) => {
   const bytes = Buffer.from(JSON.stringify(body))
   const provider = {
     send: () => Effect.succeed({ bytes, body, span: noSpan })
@@ -55,4 +59,11 @@ it("has its calls printed in slices for chat", { retry: 2, timeout: 60_000 }, as
   const { flags, longest } = await served(chatSurface, prepared, input)
   assert.strictEqual(flags, 1)
   assert.isBelow(longest, 100)
+})
+
+it("has its calls scanned in slices, however many they are", { retry: 2, timeout: 60_000 }, async () => {
+  const output = Array.from({ length: 200_000 }, (_, at) => functionCall(at, '{"url":"https://a.example"}'))
+  const { flags, longest } = await servedBody(responses, { scrub: (text: string) => text }, responseOf(output))
+  assert.strictEqual(flags, 200_000)
+  assert.isBelow(longest, 200)
 })

@@ -55,9 +55,7 @@ describe("streams", () => {
       { type: "arguments", index: 1, text: '{"b"' },
       { type: "arguments", index: 0, text: '{"a"' },
       { type: "arguments", index: 1, text: ":2}" },
-      { type: "arguments", index: 0, text: ":1}" },
-      { type: "call-end", index: 0 },
-      { type: "call-end", index: 1 }
+      { type: "arguments", index: 0, text: ":1}" }
     ])
     expect(ending.finishReason).toBe("tool_calls")
   })
