@@ -9,8 +9,8 @@ export default defineConfig({
     exclude: haveTools() ? configDefaults.exclude : [...configDefaults.exclude, ...testsOfTools()],
     // Most of a run was loading the same modules for each file. A test leaves nothing behind: no variable, no listener, no server.
     isolate: false,
-    // Tests that wait leave a core to others.
-    maxWorkers: availableParallelism() + 1,
+    // Tests that wait leave their core to others.
+    maxWorkers: availableParallelism() + 2,
     testTimeout: 20_000,
     hookTimeout: 30_000
   }
