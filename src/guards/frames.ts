@@ -1,19 +1,12 @@
 /** What the frames of a streamed reply say, as guards read it, and the same frames with other words (docs/guards.md#streams). */
 import type { GuardAction } from "../contract/Governance.ts"
+import type { Fields, Place } from "../contract/places.ts"
 import type { Frame } from "../stream/Frame.ts"
 import { arrayOf, isObject, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
 import { readExactObject } from "../wire/parse.ts"
 import { jsonText } from "../wire/print.ts"
 import { withActions, withheld } from "./bodies.ts"
-import {
-  type Fields,
-  type GuardedSurface,
-  type Place,
-  type PlacedText,
-  replyFields,
-  textsOf,
-  withTexts
-} from "./places.ts"
+import { type GuardedSurface, type PlacedText, textsOf, withTexts } from "./places.ts"
 
 /** A piece of a text that comes in several frames. */
 export interface Delta {
@@ -61,7 +54,7 @@ const wholeOf = (frame: Frame, fields: JsonObject, where: Fields, dataOf = (fiel
   return texts.length === 0 ? nothing : { whole: { texts, with: print } }
 }
 
-const chatReader = (): FrameReader => {
+const chatReader = (reply: Fields): FrameReader => {
   let heading: JsonObject = {}
   return {
     read: (frame) => {
@@ -76,7 +69,7 @@ const chatReader = (): FrameReader => {
         return withData(frame, { ...fields, choices: [{ ...choice, delta: { ...delta, ...changed }, ...logprobs }] })
       }
       if (typeof choice.finish_reason === "string") {
-        return { ...wholeOf(frame, fields, replyFields.chat), ends: true, last: true }
+        return { ...wholeOf(frame, fields, reply), ends: true, last: true }
       }
       const call = objectOf(arrayOf(delta.tool_calls)[0])
       const { arguments: args, name } = objectOf(call.function)
@@ -196,7 +189,7 @@ const responsesFields: Fields = {
 const placeOfEvent = (name: string): Place =>
   /arguments|_input\.|command|_diff\./.test(name) ? "arguments" : name.includes("reasoning") ? "thinking" : "assistant"
 
-const responsesReader = (): FrameReader => {
+const responsesReader = (reply: Fields): FrameReader => {
   let begun: JsonObject = {}
   /** How many more frames went out than came, and the number of the last one. */
   let came = 0
@@ -213,7 +206,7 @@ const responsesReader = (): FrameReader => {
       if (isObject(fields.response)) {
         const { response } = fields
         if (name === "response.created" || name === "response.in_progress") begun = response
-        const whole = wholeOf(frame, response, replyFields.responses, (response) => ({ ...fields, response }))
+        const whole = wholeOf(frame, response, reply, (response) => ({ ...fields, response }))
         const last = /\.(?:completed|incomplete|failed)$/.test(name)
         return { ...whole, ends: last, last }
       }
@@ -269,5 +262,6 @@ export const reportedError = (
     : [...before, { ...last, data: String(withActions(last.data, actions)) }]
 }
 
-export const frameReader = (surface: GuardedSurface): FrameReader =>
-  surface === "messages" ? messagesReader() : surface === "responses" ? responsesReader() : chatReader()
+/** `reply`: where the texts of a whole reply are. */
+export const frameReader = (surface: GuardedSurface, reply: Fields): FrameReader =>
+  surface === "messages" ? messagesReader() : surface === "responses" ? responsesReader(reply) : chatReader(reply)

@@ -5,12 +5,13 @@
 import { Effect } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { GuardAction } from "../contract/Governance.ts"
+import type { Place } from "../contract/places.ts"
 import type { Frame } from "../stream/Frame.ts"
 import { getOrInsert } from "../wire/getOrInsert.ts"
 import type { FrameReader, Part } from "./frames.ts"
 import { type About, askGuards, type Guard } from "./Guard.ts"
 import { contextCharacters } from "./markings.ts"
-import type { Place, PlacedText } from "./places.ts"
+import type { PlacedText } from "./places.ts"
 
 export interface GuardStreamOptions {
   readonly about: About

@@ -3,6 +3,7 @@
  * exactly there. What names, refers or encodes is no text: types, IDs, media, signatures. Tools are not walked.
  */
 import { isPurpose, type Purpose, surfaceNames } from "../catalog/names.ts"
+import type { Fields, Place } from "../contract/places.ts"
 import { isObject, isRaw, type Json, type JsonObject, readObject, textOf } from "../wire/json.ts"
 
 /** The surfaces whose texts are guarded; counting tokens belongs to messages. */
@@ -11,32 +12,11 @@ export const guardedSurfaces = surfaceNames.filter(
   (name): name is GuardedSurface => isPurpose(name) && name !== "count_tokens"
 )
 
-/** Who speaks, or what a text is for. */
-export type Place = "system" | "user" | "assistant" | "tool" | "arguments" | "thinking"
-
 export interface PlacedText {
   readonly place: Place
   readonly text: string
   /** What came before it, of a text that comes in pieces. */
   readonly before?: string
-}
-
-/** Where the texts of a body are, by its top fields. */
-export type Fields = Readonly<Record<string, Place>>
-
-export const requestFields = {
-  chat: { messages: "user", prediction: "assistant" },
-  messages: { system: "system", messages: "user" },
-  responses: { instructions: "system", input: "user" },
-  embeddings: { input: "user" }
-} as const satisfies Readonly<Record<GuardedSurface, Fields>>
-
-/** Of whole replies, by surface. Flags quote destinations out of calls. */
-export const replyFields: Readonly<Record<GuardedSurface, Fields>> = {
-  chat: { choices: "assistant", x_gateway_governance: "arguments" },
-  messages: { content: "assistant", x_gateway_governance: "arguments" },
-  responses: { output: "assistant", x_gateway_governance: "arguments" },
-  embeddings: {}
 }
 
 /** Fields that are no text, wherever they stand but inside of a call's arguments. */

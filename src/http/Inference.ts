@@ -125,7 +125,7 @@ const make = Effect.gen(function* () {
         yield* Effect.fromResult(permits(caller, { base: found.model.id, level: found.level }))
         record.route = found
         yield* screenTools(surface, body, settings)
-        const request = guards === undefined ? body : yield* guards.request(surface.purpose, body, record)
+        const request = guards === undefined ? body : yield* guards.request(surface, body, record)
         const { id, startedAt } = record
         const arrival = { id, startedAt, headers: httpRequest.headers, inputEstimate }
         const prepareWithout: PrepareWithout<P> = (fields) => {

@@ -2,16 +2,17 @@
 import { Effect, Layer } from "effect"
 import { internal } from "../catalog/GatewayError.ts"
 import { type Purpose, surfaces } from "../catalog/names.ts"
+import type { Fields } from "../contract/places.ts"
 import { callsOf, toolsOf, withActions, withheld } from "../guards/bodies.ts"
 import { frameReader, reportedError } from "../guards/frames.ts"
 import { type About, askGuards, blockedError, type Guard, Guards } from "../guards/Guard.ts"
 import { guardStream } from "../guards/guardStream.ts"
 import { type GuardsOptions, guardsLayer } from "../guards/guardsLayer.ts"
-import { type GuardedSurface, replyFields, requestFields, textsOf, withTexts } from "../guards/places.ts"
+import { type GuardedSurface, textsOf, withTexts } from "../guards/places.ts"
 import type { NamesModel } from "../surfaces/Surface.ts"
 import { isObject, type JsonObject } from "../wire/json.ts"
 import { inOneTurn } from "../wire/slices.ts"
-import { GuardRequests } from "./GuardRequests.ts"
+import { type GuardedRequests, GuardRequests } from "./GuardRequests.ts"
 import type { ReplyGuards } from "./ReplyGuards.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
@@ -20,10 +21,14 @@ const surfaceOf = (purpose: Purpose): GuardedSurface => (purpose === "count_toke
 /** Requests and replies are typed by their schemas, and are JSON objects. */
 const jsonOf = (value: object): JsonObject => value as JsonObject
 
-/** The guards of a reply. */
-const makeReplyGuards = (about: About, guards: ReadonlyArray<Guard>, record: RequestRecord): ReplyGuards => {
+/** The guards of a reply. `fields`: where the texts of a whole one are. */
+const makeReplyGuards = (
+  about: About,
+  fields: Fields,
+  guards: ReadonlyArray<Guard>,
+  record: RequestRecord
+): ReplyGuards => {
   const { surface } = about
-  const fields = replyFields[surface]
   return {
     reply: Effect.fnUntraced(function* (given, read) {
       if (guards.length === 0) return given
@@ -54,7 +59,7 @@ const makeReplyGuards = (about: About, guards: ReadonlyArray<Guard>, record: Req
         : guardStream({
             about,
             guards,
-            reader: frameReader(surface),
+            reader: frameReader(surface, fields),
             actions: () => record.guardActions,
             acted: (actions) => record.addGuardActions(actions),
             usage,
@@ -68,7 +73,11 @@ const guardRequests = Layer.effect(
   GuardRequests,
   Effect.map(Guards, (guards) =>
     GuardRequests.of({
-      request: Effect.fnUntraced(function* <R extends NamesModel>(purpose: Purpose, request: R, record: RequestRecord) {
+      request: Effect.fnUntraced(function* <R extends NamesModel>(
+        { guarded, purpose }: GuardedRequests,
+        request: R,
+        record: RequestRecord
+      ) {
         const { caller, files, id, images, route, span } = record
         if (route === undefined) return yield* internal
         const surface = surfaceOf(purpose)
@@ -79,10 +88,10 @@ const guardRequests = Layer.effect(
         // Neither a vector nor a count says anything.
         const says = surfaces[purpose].output === "text"
         const after = own.filter(({ when }) => says && when !== "before")
-        record.replyGuards = makeReplyGuards(about, after, record)
+        record.replyGuards = makeReplyGuards(about, guarded.reply, after, record)
         const before = own.filter(({ when }) => when !== "after")
         const body = jsonOf(request)
-        const fields = requestFields[surface]
+        const fields = guarded.request
         const texts = before.length === 0 ? [] : yield* inOneTurn(() => textsOf(fields, body))
         if (texts.length === 0) return request
         const judged = yield* askGuards(before, { about, input: "request", texts, tools: toolsOf(body) })

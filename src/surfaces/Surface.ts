@@ -7,6 +7,7 @@ import type { UpstreamFault } from "../catalog/UpstreamFault.ts"
 import type { Body, Reply } from "../cloud/Provider.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
 import type { Governance } from "../contract/Governance.ts"
+import type { GuardedFields } from "../contract/places.ts"
 import type { Called } from "../governance/accumulate.ts"
 import type { Protocol, Summary } from "../stream/Frame.ts"
 import type { JsonText } from "../vendors/toolCalls.ts"
@@ -95,6 +96,8 @@ export interface Surface<Request extends NamesModel, P extends Prepared, E exten
   readonly tools?: ((request: Request) => ReadonlyArray<ScreenedTool>) | undefined
   /** JSON texts inside a request, which count towards the limits of its body. */
   readonly texts?: ((request: Request) => ReadonlyArray<JsonText>) | undefined
+  /** Where guards find the texts of requests and replies. */
+  readonly guarded: GuardedFields
   /** Makes what is sent. Refuses what the surface does not support. */
   readonly prepare: (request: Request, route: Route, arrival: Arrival) => Result.Result<P, GatewayError>
   /** Work of `answer` that takes long for a large reply, done in slices before it. */

@@ -221,6 +221,11 @@ export const chat: Surface<ChatRequest, PreparedChat, ApiError> = {
   counts: countsOf,
   tools: (request) => (request.tools ?? []).map(({ function: { name, parameters } }) => ({ name, schema: parameters })),
   texts: jsonTexts,
+  guarded: {
+    request: { messages: "user", prediction: "assistant" },
+    // Flags quote destinations out of calls.
+    reply: { choices: "assistant", x_gateway_governance: "arguments" }
+  },
   prepare: (request, route, { id, inputEstimate, startedAt }) => {
     const dialect = dialectOf(route)
     if (dialect === undefined) return Result.fail(internal) // the resolver answers chat models only

@@ -51,6 +51,7 @@ export const embeddings: Surface<EmbeddingsRequest, PreparedEmbeddings, ApiError
   purpose: "embeddings",
   schema: EmbeddingsRequest,
   error: apiError,
+  guarded: { request: { input: "user" }, reply: {} },
   counts: () => ({ tools: 0, images: 0, files: 0, mediaBytes: 0 }),
   prepare: (asked) => {
     const { input: given, encoding_format, model } = asked

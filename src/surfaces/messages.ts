@@ -135,6 +135,9 @@ const callsOf = (content: Json | undefined): ReadonlyArray<Called> =>
     .filter(isCall)
     .map(({ id, input, name }) => ({ id: textOf(id) ?? "", name: textOf(name) ?? "", input }))
 
+/** Where guards find the texts of both requests. */
+const requestTexts = { system: "system", messages: "user" } as const
+
 export const messages: Surface<MessagesRequest, PreparedMessages, MessagesError> = {
   purpose: "messages",
   schema: MessagesRequest,
@@ -145,6 +148,11 @@ export const messages: Surface<MessagesRequest, PreparedMessages, MessagesError>
     arrayOf(request.tools)
       .filter(isObject)
       .map((tool) => ({ name: textOf(tool.name) ?? "", schema: tool.input_schema })),
+  guarded: {
+    request: requestTexts,
+    // Flags quote destinations out of calls.
+    reply: { content: "assistant", x_gateway_governance: "arguments" }
+  },
   prepare: prepare(false),
   answer: ({ emulated, model }, reply) => {
     if (reply.body.type !== "message") return Result.fail(invalidBody)
@@ -170,6 +178,7 @@ export const countTokens: Surface<CountRequest, Prepared, MessagesError> = {
   plainNumbers,
   error: messagesError,
   counts: countsOf,
+  guarded: { request: requestTexts, reply: {} },
   prepare: prepare(true),
   answer: (_, { body }) => {
     const count = countOf(body.input_tokens)

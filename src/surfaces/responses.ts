@@ -191,6 +191,11 @@ export const responses: Surface<ResponsesRequest, PreparedResponses, ApiError> =
     itemsOf(request).flatMap(({ arguments: text }, at) =>
       typeof text === "string" ? [{ text, path: `input[${at}].arguments`, optional: false }] : []
     ),
+  guarded: {
+    request: { instructions: "system", input: "user" },
+    // Flags quote destinations out of calls.
+    reply: { output: "assistant", x_gateway_governance: "arguments" }
+  },
   prepare,
   answer: ({ scrub }, { bytes, body }) => answerOf(bytes, body, scrub),
   protocol: ({ scrub }) => responsesProtocol(scrub)

@@ -1,6 +1,11 @@
 /** Texts are found by place, and go back exactly there. */
 import { assert, describe, it } from "@effect/vitest"
-import { type Fields, mayStandFor, replyFields, requestFields, textsOf, withTexts } from "../../src/guards/places.ts"
+import type { Fields } from "../../src/contract/places.ts"
+import { mayStandFor, textsOf, withTexts } from "../../src/guards/places.ts"
+import { chat } from "../../src/surfaces/chat.ts"
+import { embeddings } from "../../src/surfaces/embeddings.ts"
+import { messages } from "../../src/surfaces/messages.ts"
+import { responses } from "../../src/surfaces/responses.ts"
 import type { Json, JsonObject } from "../../src/wire/json.ts"
 import { rawJson } from "../../src/wire/parse.ts"
 
@@ -17,7 +22,7 @@ interface Case {
 /** Bodies in which every text of somebody's is `number:place`, and everything else is something else. */
 const cases: Readonly<Record<string, Case>> = {
   "a chat request": {
-    fields: requestFields.chat,
+    fields: chat.guarded.request,
     body: {
       model: "claude-sonnet-4-5:il5",
       user: "u1",
@@ -49,7 +54,7 @@ const cases: Readonly<Record<string, Case>> = {
     texts: ["1:system", "2:system", "3:user", "4:user", "5:assistant", '{"6":"arguments"}', "7:thinking", "8:tool"]
   },
   "sources that a reply names": {
-    fields: replyFields.messages,
+    fields: messages.guarded.reply,
     body: {
       content: [
         {
@@ -64,7 +69,7 @@ const cases: Readonly<Record<string, Case>> = {
     texts: ["1:assistant", "2:assistant", "3:assistant"]
   },
   "annotations of a chat reply": {
-    fields: replyFields.chat,
+    fields: chat.guarded.reply,
     body: {
       choices: [
         {
@@ -81,7 +86,7 @@ const cases: Readonly<Record<string, Case>> = {
     texts: ["1:assistant", "2:assistant", "https://x.example/3:assistant"]
   },
   "a messages request": {
-    fields: requestFields.messages,
+    fields: messages.guarded.request,
     body: {
       model: "claude-sonnet-4-5:il5",
       system: [{ type: "text", text: "1:system", cache_control: { type: "ephemeral" } }],
@@ -130,7 +135,7 @@ const cases: Readonly<Record<string, Case>> = {
     ]
   },
   "a responses request": {
-    fields: requestFields.responses,
+    fields: responses.guarded.request,
     body: {
       model: "gpt-5.1:il5",
       instructions: "1:system",
@@ -161,12 +166,12 @@ const cases: Readonly<Record<string, Case>> = {
     ]
   },
   "an embeddings request": {
-    fields: requestFields.embeddings,
+    fields: embeddings.guarded.request,
     body: { model: "titan-embed-text-v2:il5", input: ["1:user", "2:user"], user: "u1" },
     texts: ["1:user", "2:user"]
   },
   "a chat reply": {
-    fields: replyFields.chat,
+    fields: chat.guarded.reply,
     body: {
       id: "chatcmpl-1",
       choices: [
@@ -186,7 +191,7 @@ const cases: Readonly<Record<string, Case>> = {
     texts: ["1:assistant", '{"2":"arguments"}']
   },
   "a message": {
-    fields: replyFields.messages,
+    fields: messages.guarded.reply,
     body: {
       id: "msg_1",
       type: "message",
@@ -205,7 +210,7 @@ const cases: Readonly<Record<string, Case>> = {
     texts: ["1:thinking", "2:assistant", "3:arguments"]
   },
   "a response": {
-    fields: replyFields.responses,
+    fields: responses.guarded.reply,
     body: {
       id: "resp_1",
       object: "response",

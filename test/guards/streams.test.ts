@@ -5,6 +5,9 @@ import { Effect } from "effect"
 import { frameReader } from "../../src/guards/frames.ts"
 import type { About } from "../../src/guards/Guard.ts"
 import { heldReply, lastSentenceEnd } from "../../src/guards/heldReply.ts"
+import { chat } from "../../src/surfaces/chat.ts"
+import { messages } from "../../src/surfaces/messages.ts"
+import { responses } from "../../src/surfaces/responses.ts"
 import { type Rule, usual } from "../support/detector.ts"
 import { recordOf } from "../support/gateway.ts"
 import { guardedCases, makeGuarded, saying, streamedText } from "../support/guarded.ts"
@@ -289,7 +292,7 @@ describe("a reply that is held whole", () => {
       }
       const step = heldReply(
         {
-          ...{ about, guards: [], reader: frameReader("chat"), actions: () => [], acted: () => {} },
+          ...{ about, guards: [], reader: frameReader("chat", chat.guarded.reply), actions: () => [], acted: () => {} },
           ...{ usage: () => undefined, onWithheld: () => {}, hold: () => undefined }
         },
         true
@@ -308,7 +311,10 @@ it.each([
   ["response.apply_patch_call_operation_diff", "diff"]
 ])("a call's text is read as such in pieces and whole: %s", (name, field) => {
   const read = (type: string, fields: object) =>
-    frameReader("responses").read({ event: type, data: JSON.stringify({ type, output_index: 0, ...fields }) })
+    frameReader("responses", responses.guarded.reply).read({
+      event: type,
+      data: JSON.stringify({ type, output_index: 0, ...fields })
+    })
   const { delta } = read(`${name}.delta`, { delta: "a" })
   assert.deepInclude(delta, { place: "arguments", text: "a" })
   assert.deepStrictEqual(read(`${name}.done`, { [field]: "a" }).whole?.texts, [{ place: "arguments", text: "a" }])
@@ -345,7 +351,10 @@ describe("a source that a frame names", () => {
     ]
   ] as const
   it.each(frames)("is a text of the reply (%s)", (surface, event, fields, addresses) => {
-    const { whole } = frameReader(surface).read({ event, data: JSON.stringify({ type: event, index: 0, ...fields }) })
+    const { whole } = frameReader(surface, { chat, messages, responses }[surface].guarded.reply).read({
+      event,
+      data: JSON.stringify({ type: event, index: 0, ...fields })
+    })
     assert.deepStrictEqual(
       whole?.texts,
       ["quoted", ...addresses].map((text) => ({ place: "assistant", text }))

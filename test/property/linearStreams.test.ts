@@ -6,6 +6,7 @@ import { heldReply } from "../../src/guards/heldReply.ts"
 import type { Protocol } from "../../src/stream/Frame.ts"
 import { chatProtocol } from "../../src/surfaces/chat.ts"
 import { messagesProtocol } from "../../src/surfaces/messagesStream.ts"
+import { responses as responsesSurface } from "../../src/surfaces/responses.ts"
 import { responsesProtocol } from "../../src/surfaces/responsesStream.ts"
 import { superlinear, type Work } from "../support/growth.ts"
 import { azure, chat, dialect, flash, oss, sonnet, terra } from "../vendors/support.ts"
@@ -179,7 +180,7 @@ describe.each(["sentence", "whole"])("a stream that guards hold back (%s)", (hol
             ...{
               about: { ...about, takeMemory: () => true },
               guards: [],
-              reader: frameReader("responses"),
+              reader: frameReader("responses", responsesSurface.guarded.reply),
               actions: () => []
             },
             ...{ acted: () => {}, usage: () => undefined, onWithheld: () => {}, hold: () => undefined }
