@@ -82,13 +82,14 @@ const problemWith = (
 export const authoritiesOf = (certificate: X509Certificate, authorities: ReadonlyArray<Authority>, now: number) => {
   const problems: Array<Problem> = []
   const names = authorities.flatMap(({ issuers, name, needsList }) => {
-    const issuer = issuers.find(
-      ({ certificate: authority }) => certificate.checkIssued(authority) && certificate.verify(authority.publicKey)
-    )
-    if (issuer === undefined) return []
-    const found = problemWith(certificate, issuer, needsList, now)
-    if (found === undefined) return [name]
-    problems.push(found)
+    // An authority that was renewed with its key has two certificates, each of which has issued.
+    const found = issuers
+      .filter(
+        ({ certificate: authority }) => certificate.checkIssued(authority) && certificate.verify(authority.publicKey)
+      )
+      .map((issuer) => problemWith(certificate, issuer, needsList, now))
+    if (found.includes(undefined)) return [name]
+    problems.push(...found.filter((one) => one !== undefined))
     return []
   })
   if (names.length > 0) return Result.succeed(names)

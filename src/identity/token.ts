@@ -138,8 +138,8 @@ const unavailable = new GatewayError({
   retryAfter: 5
 })
 
-/** Seconds, both of them; a token without `iat` counts from now. */
-const lifetimeOf = ({ exp = 0, iat }: JWTPayload): number => exp - (iat ?? Date.now() / 1000)
+/** In seconds, from `iat`; from now where it has none, or one that is still to come. */
+const lifetimeOf = ({ exp = 0, iat = Infinity }: JWTPayload): number => exp - Math.min(iat, Date.now() / 1000)
 
 /** The claims of a token that this issuer has signed for this gateway. */
 export const verifyToken = Effect.fnUntraced(function* (

@@ -124,6 +124,23 @@ otherName.1 = "1.3.6.1.4.1.311.20.2.3;UTF8:x, othername:UPN:admin@mil"
     ])
   })
 
+  it("is trusted while one certificate of an authority that was renewed with its key is in time", () => {
+    const days = { from: "20250101000000Z", to: "20980101000000Z" }
+    const good = agency.issue("renewed", { subject: "/O=Agency/CN=renewed", days })
+    const renewed = ["-key", "ca.key", "-days", "3650", "-subj", "/O=Agency/CN=Agency CA", "-out", "next.pem"]
+    agency.openssl("req", "-x509", ...renewed, "-addext", "keyUsage=critical,keyCertSign,cRLSign")
+    const issuers = [agency.pem, agency.path("next.pem")].flatMap((file) =>
+      Result.getOrThrow(parseAuthorities(readFileSync(file))).map((certificate) => ({ certificate, lists: [] }))
+    )
+    const afterFirst = now + 35 * 86_400_000
+    for (const order of [issuers, issuers.toReversed()]) {
+      const trusted = authoritiesOf(good, [{ name: "agency", issuers: order, needsList: false }], afterFirst)
+      assert.deepStrictEqual(trusted, Result.succeed(["agency"]))
+    }
+    const first = [{ name: "agency", issuers: issuers.slice(0, 1), needsList: false }]
+    assert.isTrue(Result.isFailure(authoritiesOf(good, first, afterFirst)))
+  })
+
   it("is refused when it was revoked, and when the list is out of date", () => {
     const kept = agency.issue("kept", { subject: "/O=Agency/CN=kept" })
     const lost = agency.issue("lost", { subject: "/O=Agency/CN=lost" })

@@ -158,6 +158,7 @@ describe("a token", () => {
           [yield* signed({ claims: { nbf: now + 600 } }), /not valid yet/],
           [yield* signed({ claims: { exp: now + 7200 } }), /longer than 1h/],
           [yield* signed({ claims: { iat: undefined, exp: now + 7200 } }), /longer than 1h/],
+          [yield* signed({ claims: { iat: now + 90_000, exp: now + 93_000 } }), /longer than 1h/],
           [yield* signed({ claims: { sub: undefined } }), /sub/],
           [yield* signed({ claims: { sub: "" } }), /sub/],
           [yield* signed({ claims: { iss: undefined } }), /no issuer/],
