@@ -1,12 +1,12 @@
 /** How near keys and teams are to their limits, and keys to their end, as gauges (docs/operation.md#observing). */
-import { Context, DateTime, Effect, Layer, Metric, Schedule } from "effect"
+import { DateTime, Effect, Layer, Metric, Schedule, ScopedRef } from "effect"
 import type { Limits } from "../contract/Security.ts"
 import type { Key } from "../limits/KeyFile.ts"
 import { Keys } from "../limits/Keys.ts"
 import { limitKinds, millionths } from "../limits/limits.ts"
 import { Quota } from "../limits/Quota.ts"
 import type { Use } from "../limits/usageTotals.ts"
-import type { MetricsBy } from "../telemetry/metrics.ts"
+import { gaugeOf, type MetricsBy } from "../telemetry/metrics.ts"
 
 type Labels = Readonly<Record<string, string>>
 
@@ -16,22 +16,23 @@ const usedRatio = Metric.gauge("gateway_limit_used_ratio", {
 const expireDays = Metric.gauge("gateway_keys_expire_days", { description: "Days until the next key expires" })
 
 /** Series that come and go: answers what shows those of the last values, with the largest or the smallest value of each. */
-const makeSeries = (gauge: typeof usedRatio, choose: (...values: ReadonlyArray<number>) => number) => {
-  let shown: ReadonlyArray<{ readonly remove: () => void }> = []
-  return (values: ReadonlyArray<readonly [Labels, number]>): void => {
-    const latest = new Map<string, readonly [Labels, number]>()
-    for (const [labels, value] of values) {
-      const name = JSON.stringify(labels)
-      latest.set(name, [labels, choose(value, latest.get(name)?.[1] ?? value)])
+const makeSeries = (gauge: typeof usedRatio, choose: (...values: ReadonlyArray<number>) => number) =>
+  Effect.map(
+    ScopedRef.make<void>(() => undefined),
+    (shown) => (values: ReadonlyArray<readonly [Labels, number]>) => {
+      const latest = new Map<string, readonly [Labels, number]>()
+      for (const [labels, value] of values) {
+        const name = JSON.stringify(labels)
+        latest.set(name, [labels, choose(value, latest.get(name)?.[1] ?? value)])
+      }
+      const series = Effect.forEach(
+        latest.values(),
+        ([labels, value]) => gaugeOf(Metric.withAttributes(gauge, labels), () => value),
+        { discard: true }
+      )
+      return ScopedRef.set(shown, series)
     }
-    for (const { remove } of shown) remove()
-    shown = Array.from(latest.values(), ([labels, value]) => {
-      const state = { get: () => ({ value }), update: () => {}, modify: () => {} }
-      const registration = Metric.registerUnsafe(Metric.withAttributes(gauge, labels), Context.empty(), state)
-      return { remove: () => registration.remove() }
-    })
-  }
-}
+  )
 
 const budgets = ["dailyTokens", "monthlyTokens", "dailyCost", "monthlyCost"] as const
 const isLimited = (of: Limits): boolean => budgets.some((name) => of[name] !== undefined)
@@ -52,13 +53,8 @@ export const limitGauges = (by: MetricsBy) =>
     Effect.gen(function* () {
       const { inForce } = yield* Keys
       const { usageTotals } = yield* Quota
-      const showUsed = makeSeries(usedRatio, Math.max)
-      const showExpiring = makeSeries(expireDays, Math.min)
-      yield* Effect.addFinalizer(() =>
-        Effect.sync(() => {
-          for (const show of [showUsed, showExpiring]) show([])
-        })
-      )
+      const showUsed = yield* makeSeries(usedRatio, Math.max)
+      const showExpiring = yield* makeSeries(expireDays, Math.min)
       const teamLabel = (team: string | undefined): Labels => (by === "none" || team === undefined ? {} : { team })
       const keyLabels = ({ id, team }: Key): Labels =>
         by === "key" ? { key: id, ...teamLabel(team) } : teamLabel(team)
@@ -67,7 +63,7 @@ export const limitGauges = (by: MetricsBy) =>
         const book = inForce()
         const now = DateTime.toEpochMillis(yield* DateTime.now)
         const working = book.keys.filter(({ disabled, revoked }) => disabled === undefined && revoked === undefined)
-        showExpiring(
+        yield* showExpiring(
           working.flatMap((key) => {
             const left = key.expires === undefined ? 0 : DateTime.toEpochMillis(key.expires) - now
             return left > 0 ? [[keyLabels(key), left / day] as const] : []
@@ -76,7 +72,7 @@ export const limitGauges = (by: MetricsBy) =>
         const keys = working.filter(isLimited)
         const teams = book.teams.filter(isLimited)
         const totals = yield* usageTotals({ keys, teams })
-        showUsed([
+        yield* showUsed([
           ...teams.flatMap((team, n) => ratios(team, totals.teams[n], { holder: "team", ...teamLabel(team.name) })),
           ...keys.flatMap((key, n) => ratios(key, totals.keys[n], { holder: "key", ...keyLabels(key) }))
         ])
