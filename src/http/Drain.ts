@@ -45,8 +45,6 @@ export class Drain extends Context.Service<Drain, Effect.Success<typeof makeDrai
   static readonly layer = Layer.effect(Drain, makeDrain)
 }
 
-// Why a running stream may not go on: its caller has lost its access, or the server has to stop.
-
 const revokedError = new GatewayError({
   reason: "forbidden",
   message: "the API key has been revoked or has expired",

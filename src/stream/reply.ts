@@ -189,10 +189,11 @@ export const governanceSoFar = (calls: Accumulator): Governance | undefined => g
 export const scanned = (calls: Accumulator): Effect.Effect<void> =>
   Effect.suspend(() => (calls.isLong() ? inSlices(calls.scan()) : Effect.void))
 
-const flagged = (frames: Filled<Frame>, governance: Governance | undefined): Filled<Frame> =>
-  governance === undefined
-    ? frames
-    : (frames.flatMap((frame) => frame.flagged?.(governance) ?? [frame]) as unknown as Filled<Frame>)
+const flagged = (frames: Filled<Frame>, governance: Governance | undefined): Filled<Frame> => {
+  if (governance === undefined) return frames
+  const all = frames.flatMap((frame) => frame.flagged?.(governance) ?? [frame])
+  return isFilled(all) ? all : frames
+}
 
 /** The flags of the calls go on the last frame. A reply that fails is scanned too: its flags go with the surface's in-band error. */
 const govern =

@@ -60,13 +60,18 @@ const reviver =
  */
 const unusualNumber = /\d(?<=(?:^|[[,:\s-])\d)(?:\d{15}|\d*(?:\.\d+)?[eE])/
 
+/** The limits of what comes of a cloud, which has its size limited before. */
+const onlyDepth = (): Required<ParseLimits> => ({
+  budget: { tokens: Number.POSITIVE_INFINITY },
+  depth: maxNesting,
+  fields: Number.POSITIVE_INFINITY
+})
+
 /** Parses a text of which the engine would change the order of keys; undefined for any other. */
-const parseInOrder = (text: string, numberOf: (text: string) => unknown): unknown => {
-  if (!hasNumberedKey(text)) return undefined
-  const budget = { tokens: Number.POSITIVE_INFINITY }
-  const options = { budget, depth: maxNesting, fields: Number.POSITIVE_INFINITY, numberOf }
-  return Result.getOrUndefined(runNow(parseInSlices(Buffer.from(text), options)))
-}
+const parseInOrder = (text: string, numberOf: (text: string) => unknown): unknown =>
+  hasNumberedKey(text)
+    ? Result.getOrUndefined(runNow(parseInSlices(Buffer.from(text), { ...onlyDepth(), numberOf })))
+    : undefined
 
 /** By the engine's parser, for texts without keys that are numbers. */
 const engineExact = (text: string): unknown =>
@@ -232,7 +237,4 @@ export const parse = (
 
 /** JSON of a cloud, limited by the size of its reply only. */
 export const parseReply = (bytes: Buffer, numbers: Numbers): Effect.Effect<unknown, Refusal> =>
-  Effect.suspend(() => {
-    const limits = { budget: { tokens: Number.POSITIVE_INFINITY }, depth: maxNesting, fields: Number.POSITIVE_INFINITY }
-    return read(bytes, numbers, limits, bytes.length > smallBytes ? undefined : 0)
-  })
+  Effect.suspend(() => read(bytes, numbers, onlyDepth(), bytes.length > smallBytes ? undefined : 0))
