@@ -24,12 +24,12 @@ export const hexDigits = characters(/[0-9a-f]/i)
  * Stands for a double quote inside a string. A double quote itself is where a string begins or ends, and no parser that is given
  * the string reads beyond it.
  */
-export const innerQuote = 0x7f
+const innerQuote = 0x7f
 export const quotes = characters(/["'`\x7f]/)
 /** What a URL parser drops wherever it stands; backspace and form feed, because a backslash may have become one. */
 export const breaks = characters(/[\t\n\r\f\b]/)
 
-export const code = (character: string): number => character.charCodeAt(0)
+const code = (character: string): number => character.charCodeAt(0)
 export const space = code(" ")
 export const dot = code(".")
 export const slash = code("/")

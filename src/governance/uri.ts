@@ -9,7 +9,7 @@ const openings = characters(/[([{]/)
 const closings = characters(/[)\]}]/)
 
 /** Where a URI ends; in `https://a,https://b` it ends at the comma. */
-export const uriEnd = (text: string, body: number): number => {
+const uriEnd = (text: string, body: number): number => {
   const last = Math.min(text.length, body + farthest)
   for (let at = body; ; at++) {
     if (at >= last || is(terminators, unitAt(text, at))) return at
@@ -20,7 +20,7 @@ export const uriEnd = (text: string, body: number): number => {
 }
 
 /** The end without the punctuation of the sentence around, and without brackets that were opened before `start`. */
-export const trimmedEnd = (text: string, start: number, end: number): number => {
+const trimmedEnd = (text: string, start: number, end: number): number => {
   let balance = 0
   for (let at = start; at < end; at++) {
     if (is(openings, unitAt(text, at))) balance++

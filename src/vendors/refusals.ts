@@ -27,7 +27,7 @@ export interface Refusals {
 type Sentence = readonly [words: RegExp, part: (...groups: ReadonlyArray<string>) => RefusedPart]
 
 /** Reads a message by the first sentence that matches it. */
-export const reading =
+const reading =
   (sentences: ReadonlyArray<Sentence>): Refusals["read"] =>
   (message) => {
     for (const [words, part] of sentences) {
@@ -38,7 +38,7 @@ export const reading =
   }
 
 /** The names of a path such as `a.b[1].c`. */
-export const namesOf = (path: string): ReadonlyArray<string> => path.replace(/\[(\d+)\]/g, ".$1").split(".")
+const namesOf = (path: string): ReadonlyArray<string> => path.replace(/\[(\d+)\]/g, ".$1").split(".")
 
 /** Bedrock's, for all models. */
 const extraneousKey: Sentence = [

@@ -1,5 +1,5 @@
 /** Anthropic's Messages API, on Vertex and on Bedrock: what is asked (docs/upstreams.md#anthropic-messages). */
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
@@ -31,7 +31,7 @@ const opaqueUser = (id: string, field: string, adjusted: Adjusted): string => {
   if (id.length <= maxUserId && accepted.test(id) && !phone.test(id)) return id
   // Never the identifier, which may name a person.
   adjusted.changed(field, "plain", "sha256")
-  return createHash("sha256").update(id).digest("hex")
+  return hash("sha256", id)
 }
 
 /** The same in a body of the messages surface, which is returned itself where nothing is replaced. */

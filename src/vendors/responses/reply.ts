@@ -88,8 +88,7 @@ export const reader: Dialect["reader"] = (route) => {
     messages.add(at)
     if (speaking !== undefined && speaking !== at) addText(between, out)
     speaking = at
-    const likely = arrayOf(logprobs)
-    addText(text, out, likely.length === 0 ? undefined : { content: likely, refusal: null })
+    addText(text, out, likelihoods(arrayOf(logprobs)))
   }
 
   const refuse = (at: number, text: Json | undefined, out: Pieces): void => {
@@ -129,8 +128,7 @@ export const reader: Dialect["reader"] = (route) => {
     whole: (body, out) => {
       if (body.object !== "response" || !Array.isArray(body.output)) return invalidBody
       const parts = body.output.flatMap((item) => arrayOf(objectOf(item).content))
-      const likely = parts.flatMap((part) => arrayOf(objectOf(part).logprobs))
-      logprobs = likely.length === 0 ? undefined : { content: likely, refusal: null }
+      logprobs = likelihoods(parts.flatMap((part) => arrayOf(objectOf(part).logprobs)))
       return conclude(body, out)
     },
     step: ({ data }, out) => {
@@ -177,6 +175,10 @@ export const reader: Dialect["reader"] = (route) => {
     usage: () => tokens
   }
 }
+
+/** How likely the tokens of a text were, as chat completions say it; undefined where the API does not say. */
+const likelihoods = (tokens: ReadonlyArray<Json>): JsonObject | undefined =>
+  tokens.length === 0 ? undefined : { content: tokens, refusal: null }
 
 /** Citations, as chat completions have them: one level deeper. Others point at files, which are not there. */
 const annotate = (annotations: ReadonlyArray<Json>, out: Pieces): void => {

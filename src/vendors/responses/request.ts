@@ -25,9 +25,7 @@ import { chatEffort, chatMaxTokens, isSupported } from "../thinking.ts"
 const maxCallId = 64
 
 /** An ID that is too long is shortened the same way in a call and in its result. */
-export const callId = (id: string): string => (id.length <= maxCallId ? id : digestId(id, 32))
-
-export const inputOf = (messages: ReadonlyArray<ChatMessage>): ReadonlyArray<JsonObject> => messages.flatMap(items)
+const callId = (id: string): string => (id.length <= maxCallId ? id : digestId(id, 32))
 
 const items = (message: ChatMessage): ReadonlyArray<JsonObject> => {
   switch (message.role) {
@@ -90,7 +88,7 @@ export const request: Dialect["request"] = (chat, { model, deployment }, adjuste
     compact({
       ...Object.fromEntries(passed.map((name) => [name, chat[name] ?? undefined])),
       model: deployment.model,
-      input: inputOf(chat.messages),
+      input: chat.messages.flatMap(items),
       store: false,
       reasoning: model.thinking.api === "effort" ? { effort } : undefined,
       max_output_tokens: limitOf(chat, adjusted),
