@@ -3,7 +3,6 @@
  * parameter is honoured, translated or emulated, or it is named here. Every dialect reads the request by the same table, so a field
  * that stands in none of its places is not read, and is named.
  */
-import type { Effort } from "../catalog/Catalog.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import { isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 
@@ -130,12 +129,6 @@ const isIdle = (name: string, value: unknown): boolean =>
   (idle.get(name)?.includes(value as Json) ?? false) ||
   (name === "modalities" && JSON.stringify(value) === '["text"]')
 
-/** Parameters that the gateway handles itself, or that every dialect translates but the one of chat completions, which sends them as they came. */
-export const commonFields: ReadonlyArray<string> = [
-  ...["model", "messages", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens", "reasoning_effort"],
-  ...["temperature", "top_p", "stop", "tools", "tool_choice", "parallel_tool_calls", "response_format"]
-]
-
 type Parameters = { readonly [name: string]: Json | undefined }
 
 /** Names those of the parameters that are given and ask for something. */
@@ -150,12 +143,6 @@ export const reportUnsupported = (request: Parameters, translated: ReadonlySet<s
     Object.keys(request).filter((name) => !translated.has(name)),
     adjusted
   )
-
-/** An effort that was asked for and is not the one that is sent. */
-export const reportEffort = (chat: ChatRequest, effort: Effort, adjusted: Adjusted): void => {
-  const asked = chat.reasoning_effort
-  if (typeof asked === "string" && asked !== effort) adjusted.changed("reasoning_effort", asked, effort)
-}
 
 /** Whether it is a mark of the prompt cache that Claude knows. */
 export const isMark = (given: unknown): given is JsonObject => isObject(given) && given.type === "ephemeral"
@@ -240,39 +227,29 @@ interface Shape {
   readonly whole?: ReadonlyArray<string>
 }
 
-/** Names the fields inside of a value that are not sent. */
-const reportInside = (
-  value: unknown,
-  place: Inside,
-  before: string,
-  unsupported: Shape["unsupported"],
-  adjusted: Adjusted
-): void => {
-  if (Array.isArray(value)) for (const item of value) reportInside(item, place, before, unsupported, adjusted)
-  else if (isObject(value))
-    reportFields(value, typeof place === "function" ? place(value) : place, before, unsupported, adjusted)
-}
-
-const reportFields = (
-  holder: Fields,
-  known: Places,
-  before: string,
-  unsupported: Shape["unsupported"],
-  adjusted: Adjusted
-): void => {
-  for (const field of Object.keys(holder)) {
-    const value = holder[field]
-    const place = Object.hasOwn(known, field) ? known[field] : undefined
-    if (place === read) continue
-    if (typeof place === "function" || typeof place === "object") {
-      reportInside(value, place, `${before}${field}.`, unsupported, adjusted)
-    } else if (value === undefined || isIdle(field, value)) continue
-    else if (place === undefined) adjusted.removed(before + field)
-    else if (place !== "mark") {
-      if (unsupported.has(place)) adjusted.removed(place)
-    } else if (unsupported.has("cache_control") || !isMark(value)) adjusted.removed("cache_control")
-    else reportInside(value, mark, "cache_control.", unsupported, adjusted)
+/** Makes a function that names the fields inside of a value that are not sent. */
+const insideReporter = (unsupported: Shape["unsupported"], adjusted: Adjusted) => {
+  const reportInside = (value: unknown, place: Inside, before: string): void => {
+    if (Array.isArray(value)) for (const item of value) reportInside(item, place, before)
+    else if (isObject(value)) reportFields(value, typeof place === "function" ? place(value) : place, before)
   }
+
+  const reportFields = (holder: Fields, known: Places, before: string): void => {
+    for (const field of Object.keys(holder)) {
+      const value = holder[field]
+      const place = Object.hasOwn(known, field) ? known[field] : undefined
+      if (place === read) continue
+      if (typeof place === "function" || typeof place === "object") reportInside(value, place, `${before}${field}.`)
+      else if (value === undefined || isIdle(field, value)) continue
+      else if (place === undefined) adjusted.removed(before + field)
+      else if (place !== "mark") {
+        if (unsupported.has(place)) adjusted.removed(place)
+      } else if (unsupported.has("cache_control") || !isMark(value)) adjusted.removed("cache_control")
+      else reportInside(value, mark, "cache_control.")
+    }
+  }
+
+  return reportInside
 }
 
 /** A schema of parameters is one of an object: the vendors take no other. */
@@ -294,8 +271,9 @@ export const reportUnread = (
   adjusted: Adjusted
 ): void => {
   if (translated !== undefined) reportUnsupported(chat, translated, adjusted)
+  const reportInside = insideReporter(unsupported, adjusted)
   for (const [name, place] of Object.entries(parameters)) {
-    if (whole?.includes(name) !== true) reportInside(chat[name], place, `${name}.`, unsupported, adjusted)
+    if (whole?.includes(name) !== true) reportInside(chat[name], place, `${name}.`)
   }
   reportSchemas(chat, adjusted)
   const { max_completion_tokens: newer, max_tokens: older } = chat

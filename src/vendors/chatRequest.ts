@@ -8,6 +8,12 @@ import { isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/
 import { jsonText } from "../wire/print.ts"
 import type { Adjusted } from "./adjustments.ts"
 
+/** Parameters that the gateway handles itself, or that every dialect translates but the one of chat completions, which sends them as they came. */
+export const commonFields: ReadonlyArray<string> = [
+  ...["model", "messages", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens", "reasoning_effort"],
+  ...["temperature", "top_p", "stop", "tools", "tool_choice", "parallel_tool_calls", "response_format"]
+]
+
 /** A tool's parameters as a schema of type object, also where the caller gave none (docs/decisions.md#small-inputs). */
 export const parametersOf = (tool: Tool): JsonObject => {
   const given = tool.function.parameters ?? {}

@@ -50,6 +50,12 @@ export const nearestEffort = (wanted: Effort, model: Model): Effort => {
 export const chatEffort = (chat: ChatRequest, model: Model): Effort =>
   nearestEffort(chat.reasoning_effort ?? model.thinking.default, model)
 
+/** An effort that was asked for and is not the one that is sent. */
+export const reportEffort = (chat: ChatRequest, effort: Effort, adjusted: Adjusted): void => {
+  const asked = chat.reasoning_effort
+  if (typeof asked === "string" && asked !== effort) adjusted.changed("reasoning_effort", asked, effort)
+}
+
 /** The caller's limit on output tokens, under its new name or its old one. */
 export const chatMaxTokens = (chat: ChatRequest): number | undefined =>
   chat.max_completion_tokens ?? chat.max_tokens ?? undefined

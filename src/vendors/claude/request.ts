@@ -6,11 +6,20 @@ import type { ChatRequest } from "../../contract/Chat.ts"
 import type { Tool } from "../../contract/ChatMessage.ts"
 import { compact, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
-import { type Adjusted, commonFields, firstCall, reportEffort, reportUnread } from "../adjustments.ts"
-import { choiceFor, isBlank, jsonFormat, jsonInstruction, parametersOf, stopsOf, toolsOf } from "../chatRequest.ts"
+import { type Adjusted, firstCall, reportUnread } from "../adjustments.ts"
+import {
+  choiceFor,
+  commonFields,
+  isBlank,
+  jsonFormat,
+  jsonInstruction,
+  parametersOf,
+  stopsOf,
+  toolsOf
+} from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
 import { wantsSingleCall } from "../emulation.ts"
-import { chatMaxTokens, chatThinking, isSupported } from "../thinking.ts"
+import { chatMaxTokens, chatThinking, isSupported, reportEffort } from "../thinking.ts"
 import { enforces, takesFormat, type Used } from "./structured.ts"
 import { canThink, losesCacheMark, marked, type Turn, toConversation, withoutThinking } from "./turns.ts"
 

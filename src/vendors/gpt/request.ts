@@ -7,10 +7,10 @@ import type { Route } from "../../catalog/Route.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type Json, type JsonObject, omitNull } from "../../wire/json.ts"
-import { reportEffort, reportRemoved, reportUnread } from "../adjustments.ts"
+import { reportRemoved, reportUnread } from "../adjustments.ts"
 import { assistantTexts, choiceFor, historyName, parallelFor, parametersOf, stopsOf, toolsOf } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
-import { chatEffort, chatMaxTokens, isSupported } from "../thinking.ts"
+import { chatEffort, chatMaxTokens, isSupported, reportEffort } from "../thinking.ts"
 
 /** Those that would show tagged reasoning, or text that is cut off here, token by token. */
 const tokenFields = ["logprobs", "top_logprobs"]

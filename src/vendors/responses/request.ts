@@ -8,18 +8,11 @@ import type { Effort, Model } from "../../catalog/Catalog.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type JsonObject, objectOf, omitNull, textOf } from "../../wire/json.ts"
-import {
-  type Adjusted,
-  commonFields,
-  reportEffort,
-  reportRemoved,
-  reportUnread,
-  reportUnsupported
-} from "../adjustments.ts"
+import { type Adjusted, reportRemoved, reportUnread, reportUnsupported } from "../adjustments.ts"
 import { digestId } from "../answer.ts"
-import { choiceFor, historyName, parallelFor, parametersOf, stopsOf, toolsOf } from "../chatRequest.ts"
+import { choiceFor, commonFields, historyName, parallelFor, parametersOf, stopsOf, toolsOf } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
-import { chatEffort, chatMaxTokens, isSupported } from "../thinking.ts"
+import { chatEffort, chatMaxTokens, isSupported, reportEffort } from "../thinking.ts"
 
 /** Longest `call_id` that the API takes, in characters; chat takes longer ones, which other vendors' IDs are. */
 const maxCallId = 64
