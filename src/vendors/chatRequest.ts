@@ -117,6 +117,12 @@ export const jsonInstruction = (schema: JsonObject | undefined): string => {
     : `Answer with one JSON value that conforms to this JSON Schema, ${only}\n${jsonText(schema)}`
 }
 
+/** The instruction in place of `response_format`, with the report that it is replaced. */
+export const formatInstruction = (schema: JsonObject | undefined, adjusted: Adjusted): string => {
+  adjusted.changed("response_format", schema === undefined ? "json_object" : "json_schema", "instruction")
+  return jsonInstruction(schema)
+}
+
 // Images and PDFs: inline data URIs only, checked before anything is translated (docs/api.md#images-and-pdfs, docs/api.md#limits). Bytes are
 // never decoded: sizes follow from the base64's length, and the vendor judges whether they are of their type.
 

@@ -7,7 +7,7 @@ import type { JsonObject } from "../wire/json.ts"
 import { drops } from "../wire/strip.ts"
 import type { Adjusted } from "./adjustments.ts"
 import { addText, finishOf } from "./answer.ts"
-import { jsonFormat, jsonInstruction, stopsOf } from "./chatRequest.ts"
+import { formatInstruction, jsonFormat, stopsOf } from "./chatRequest.ts"
 import type { Dialect, Pieces, ReplyReader } from "./Dialect.ts"
 import { jsonFenceFilter, type TextFilter } from "./textFilters.ts"
 
@@ -183,9 +183,8 @@ const unfenced = (reader: ReplyReader): ReplyReader => {
 
 /** The request with an instruction in place of its format, after its first system messages. */
 const withInstruction = (chat: ChatRequest, schema: JsonObject | undefined, adjusted: Adjusted): ChatRequest => {
-  adjusted.changed("response_format", schema === undefined ? "json_object" : "json_schema", "instruction")
   const first = chat.messages.findIndex(({ role }) => role !== "system" && role !== "developer")
-  const instruction = { role: "system" as const, content: jsonInstruction(schema) }
+  const instruction = { role: "system" as const, content: formatInstruction(schema, adjusted) }
   const messages = chat.messages.toSpliced(first < 0 ? chat.messages.length : first, 0, instruction)
   return { ...chat, messages, response_format: null }
 }

@@ -10,9 +10,9 @@ import { type Adjusted, firstCall, reportUnread } from "../adjustments.ts"
 import {
   choiceFor,
   commonFields,
+  formatInstruction,
   isBlank,
   jsonFormat,
-  jsonInstruction,
   parametersOf,
   stopsOf,
   toolsOf
@@ -177,8 +177,7 @@ const formatFor = (
   if (schema !== undefined && takesFormat(strip) && enforces(used, schema)) {
     return { config: { format: { type: "json_schema", schema } } }
   }
-  adjusted.changed("response_format", schema === undefined ? "json_object" : "json_schema", "instruction")
-  return { instruction: jsonInstruction(schema) }
+  return { instruction: formatInstruction(schema, adjusted) }
 }
 
 const isMarked = (block: JsonObject): boolean => block.cache_control !== undefined

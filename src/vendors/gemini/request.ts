@@ -5,7 +5,15 @@ import type { ChatRequest } from "../../contract/Chat.ts"
 import { compact, type Json, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
 import { drops } from "../../wire/strip.ts"
 import { type Adjusted, firstCall, reportUnread } from "../adjustments.ts"
-import { choiceFor, commonFields, jsonFormat, jsonInstruction, parametersOf, stopsOf, toolsOf } from "../chatRequest.ts"
+import {
+  choiceFor,
+  commonFields,
+  formatInstruction,
+  jsonFormat,
+  parametersOf,
+  stopsOf,
+  toolsOf
+} from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
 import { wantsSingleCall } from "../emulation.ts"
 import { chatEffort, chatMaxTokens, isSupported, reportEffort } from "../thinking.ts"
@@ -46,26 +54,32 @@ export const request: Dialect["request"] = (chat, route, adjusted) =>
     )
     if (tools.length > 0 && wantsSingleCall(chat)) adjusted.add(firstCall)
     if (toolsOf(chat).some((tool) => tool.function.strict === true)) adjusted.removed("tools.function.strict")
-    const instructed = instructionFor(chat, route)
-    if (instructed !== undefined) adjusted.changed("response_format", "json_schema", "instruction")
-    const instructions = instructed === undefined ? system : [...system, { text: instructed }]
+    const schema = jsonFormat(chat)?.schema
+    // Where the deployment has refused the schema, that the answer is JSON is still enforced.
+    const isReplaced = schema !== undefined && drops(route.strip, "generationConfig.responseJsonSchema")
+    const instructions = isReplaced ? [...system, { text: formatInstruction(schema, adjusted) }] : system
     return compact({
       contents: turns,
       systemInstruction: instructions.length === 0 ? undefined : { parts: instructions },
       tools: tools.length === 0 ? undefined : [{ functionDeclarations: tools }],
       toolConfig: tools.length === 0 ? undefined : { functionCallingConfig: { mode } },
-      generationConfig: generation(chat, route, adjusted)
+      generationConfig: generation(chat, isReplaced ? undefined : schema, route, adjusted)
     })
   })
 
-const generation = (chat: ChatRequest, route: Route, adjusted: Adjusted): JsonObject => {
+/** `schema`: that of the answer, where it is sent. */
+const generation = (
+  chat: ChatRequest,
+  schema: JsonObject | undefined,
+  route: Route,
+  adjusted: Adjusted
+): JsonObject => {
   const { model } = route
   const likely = wantsLogprobs(chat, route)
   const effort = chatEffort(chat, model)
   reportEffort(chat, effort, adjusted)
   const taken = isSupported(model.sampling, effort !== "none")
   for (const name of taken ? [] : ["temperature", "top_p"]) if (numberOf(chat[name])) adjusted.removed(name)
-  const format = jsonFormat(chat)
   const stops = stopsOf(chat).slice(0, maxStops)
   return compact({
     maxOutputTokens: chatMaxTokens(chat),
@@ -77,21 +91,10 @@ const generation = (chat: ChatRequest, route: Route, adjusted: Adjusted): JsonOb
     frequencyPenalty: chat.frequency_penalty ?? undefined,
     responseLogprobs: likely ? true : undefined,
     logprobs: likely ? chat.top_logprobs || undefined : undefined,
-    responseMimeType: format === undefined ? undefined : "application/json",
-    responseJsonSchema:
-      format?.schema === undefined || instructionFor(chat, route) !== undefined
-        ? undefined
-        : answerSchema(format.schema, (keyword) => adjusted.removed(`response_format.${keyword}`)),
+    responseMimeType: jsonFormat(chat) === undefined ? undefined : "application/json",
+    responseJsonSchema: schema && answerSchema(schema, (keyword) => adjusted.removed(`response_format.${keyword}`)),
     thinkingConfig: model.thinking.api === "level" ? { thinkingLevel: levels[effort] } : undefined
   })
-}
-
-/** Stands for a schema that the deployment has refused; that the answer is JSON is still enforced. */
-const instructionFor = (chat: ChatRequest, { strip }: Route): string | undefined => {
-  const schema = jsonFormat(chat)?.schema
-  return schema !== undefined && drops(strip, "generationConfig.responseJsonSchema")
-    ? jsonInstruction(schema)
-    : undefined
 }
 
 /** A seed beyond the range of the vendor's becomes the same one within it each time. */
