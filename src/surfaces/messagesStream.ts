@@ -25,7 +25,7 @@ const messageStop: Frame = {
   flagged: (governance) => [{ event: "message_stop", data: '{"type":"message_stop"}' }, governanceFrame(governance)]
 }
 
-/** A cheap check of data that is not parsed. */
+/** All that data of unknown events must be: clients parse it. */
 const looksLikeObject = (data: string) => data.startsWith("{") && data.endsWith("}")
 const string = (value: unknown): string => textOf(value) ?? ""
 
@@ -38,12 +38,6 @@ const called = (key: number, block: JsonObject): ReadonlyArray<CallPiece> => {
   if (!isCall(block)) return []
   const start: CallPiece = { type: "start", key, id: string(block.id), name: string(block.name) }
   return isObject(block.input) ? [start, { type: "input", key, value: block.input }] : [start]
-}
-
-/** Whether an event's name is the `type` of its data: clients read either, and this code reads the name. */
-const agrees = (name: string, data: string): boolean => {
-  const type = textOf(readObject(data)?.type)
-  return type === undefined || type === name
 }
 
 /** The counts that `message_start` must have, where the cloud has none yet; the totals come later. */
@@ -88,11 +82,14 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
 
   /** The same of events of which a reply has few. Apart, because V8 recompiles code when shapes of objects that it reads are collected. */
   const rareFrame = (name: string, data: string): Frame | undefined => {
-    if (data.includes("guardrail")) guarded ||= isGuarded(objectOf(readObject(data)))
+    // The start is printed again.
+    const fields = objectOf(name === "message_start" ? readExactObject(data) : readObject(data))
+    // Clients read the name of an event or the `type` of its data.
+    const type = textOf(fields.type)
+    guarded ||= isGuarded(fields)
     switch (name) {
       case "message_start": {
-        const fields = readExactObject(data)
-        if (fields?.type !== name) break
+        if (type !== name) break
         const message = objectOf(fields.message)
         start = overlayUsage({}, message.usage)
         const calls = arrayOf(message.content).flatMap((block, at) => called(at, objectOf(block)))
@@ -100,35 +97,30 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
         return { event: name, data: jsonText({ ...fields, message: { ...message, model, usage } }), calls }
       }
       case "content_block_start": {
-        const fields = readObject(data)
-        if (fields?.type !== name) break
+        if (type !== name) break
         const block = objectOf(fields.content_block)
         progress.bytes += outputBytes(block.text) + outputBytes(block.thinking) + outputBytes(block.input)
         return { event: name, data, calls: called(numberOf(fields.index) ?? -1, block) }
       }
-      case "content_block_stop": {
-        const fields = readObject(data)
-        if (fields?.type !== name) break
+      case "content_block_stop":
+        if (type !== name) break
         // Ignored for a block that is no call.
         return { event: name, data, calls: [{ type: "end", key: numberOf(fields.index) ?? -1 }] }
-      }
-      case "message_delta": {
-        const fields = readObject(data)
-        if (fields?.type !== name) break
+      case "message_delta":
+        if (type !== name) break
         totals = overlayUsage(totals, fields.usage)
         stopReason = string(objectOf(fields.delta).stop_reason)
         waiting = numberOf(totals.output_tokens) === undefined ? fields : undefined
         return waiting === undefined ? { event: name, data } : undefined
-      }
       case "message_stop":
-        totals = totalsAtEnd(start, totals, objectOf(readObject(data)))
+        totals = totalsAtEnd(start, totals, fields)
         progress.end = "complete"
         return messageStop
       case "error":
-        progress.end = claudeFault(objectOf(readObject(data)?.error))
+        progress.end = claudeFault(objectOf(fields.error))
         return undefined
       default:
-        if (isEventName(name) && looksLikeObject(data) && agrees(name, data))
+        if (isEventName(name) && looksLikeObject(data) && (type === undefined || type === name))
           return name === "" ? undefined : { event: name, data }
     }
     progress.end = unreadable
