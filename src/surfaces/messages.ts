@@ -4,7 +4,7 @@
  */
 import { Result } from "effect"
 import { GatewayError, invalid } from "../catalog/GatewayError.ts"
-import type { Route } from "../catalog/Route.ts"
+import { type Route, refusedPaths } from "../catalog/Route.ts"
 import { countOf, reservedOutput } from "../catalog/Tokens.ts"
 import { invalidBody } from "../catalog/UpstreamFault.ts"
 import type { MessagesError } from "../contract/Errors.ts"
@@ -19,7 +19,7 @@ import { systemTurns } from "../vendors/refusals.ts"
 import { adjustThinking, withoutSampling } from "../vendors/thinking.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { plainFields, plainNumber } from "../wire/parse.ts"
-import { plainPath, strip } from "../wire/strip.ts"
+import { strip } from "../wire/strip.ts"
 import { refuseCloudFields, refuseOutside, refuseServerTools, serverFields } from "./boundary.ts"
 import { messagesError } from "./errorResponse.ts"
 import { applyBetas } from "./messagesBetas.ts"
@@ -110,9 +110,9 @@ const prepare =
     const { betas } = applied
     const thinkingAdjusted = new Adjusted()
     const fitThinking = adjustThinking(fitSampling, { model, deployment, betas, counting }, thinkingAdjusted)
-    const refusedPaths = new Set([...(refused ?? [])].map(plainPath))
+    const alwaysNamed = refusedPaths(route)
     const sent = strip(fitThinking, applied.strip, (path, value) => {
-      if (!isEmptyValue(value) || refusedPaths.has(path)) adjusted.removed(path)
+      if (!isEmptyValue(value) || alwaysNamed.has(path)) adjusted.removed(path)
     })
     const body = betas.length === 0 ? sent : { ...sent, anthropic_beta: betas }
     const streamed = stream === true && !counting
