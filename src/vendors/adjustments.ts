@@ -69,43 +69,6 @@ export const adjustedHeaders = (
   }
 }
 
-/** What the vendors' bodies call parameters of chat, by paths without brackets. */
-const vendorNames = {
-  temperature: "generationConfig.temperature",
-  top_p: "generationConfig.topP",
-  seed: "generationConfig.seed",
-  presence_penalty: "generationConfig.presencePenalty",
-  frequency_penalty: "generationConfig.frequencyPenalty",
-  stop: "generationConfig.stopSequences stop_sequences",
-  logprobs: "generationConfig.responseLogprobs include",
-  top_logprobs: "generationConfig.logprobs",
-  response_format:
-    "generationConfig.responseMimeType generationConfig.responseJsonSchema output_config.format text.format",
-  reasoning_effort:
-    "generationConfig.thinkingConfig generationConfig.thinkingConfig.thinkingLevel thinking output_config output_config.effort reasoning reasoning.effort",
-  tool_choice: "toolConfig toolConfig.functionCallingConfig toolConfig.functionCallingConfig.mode",
-  parallel_tool_calls: "tool_choice.disable_parallel_tool_use",
-  "tools.function.strict": "tools.strict",
-  cache_control: "tools.cache_control system.cache_control messages.content.cache_control",
-  user: "metadata.user_id",
-  verbosity: "text.verbosity"
-}
-const chatNames: ReadonlyMap<string, string> = new Map(
-  Object.entries(vendorNames).flatMap(([name, paths]) => paths.split(" ").map((path) => [path, name] as const))
-)
-
-/**
- * Names a field of the vendor's body that is left out by its name on chat, with what the gateway does instead. `refused`: also where it
- * asked for nothing.
- */
-export const reportLeftOut = (path: string, value: Json, refused: boolean, adjusted: Adjusted): void => {
-  const name = chatNames.get(path) ?? path
-  if (!refused && isIdle(name, value)) return
-  if (name === "stop") adjusted.changed(name, "sent", "watched")
-  else if (name === "parallel_tool_calls" && value !== true) adjusted.add(firstCall)
-  else adjusted.removed(name)
-}
-
 /** The change that names one call at a time where the gateway does it, because calls of the model may be left out. */
 export const firstCall = "parallel_tool_calls:false->first-call"
 
@@ -122,7 +85,8 @@ const idle: ReadonlyMap<string, ReadonlyArray<Json>> = new Map([
 const asksNothing = (name: string, value: Json): boolean =>
   name === "parallel_tool_calls" ? value !== false : isIdle(name, value)
 
-const isIdle = (name: string, value: unknown): boolean =>
+/** Whether a value asks for the default. */
+export const isIdle = (name: string, value: unknown): boolean =>
   value === null ||
   value === false ||
   (typeof value === "object" && Object.keys(value).length === 0) ||

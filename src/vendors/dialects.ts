@@ -1,11 +1,12 @@
-/** The dialect of each API, with what all dialects have in common. */
+/** The dialect of each API, with what all dialects have in common, and the names on chat of what they send. */
 import { Result } from "effect"
 import type { Model } from "../catalog/Catalog.ts"
 import type { Api } from "../catalog/names.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
+import type { Json } from "../wire/json.ts"
 import { drops } from "../wire/strip.ts"
-import type { Adjusted } from "./adjustments.ts"
+import { type Adjusted, firstCall, isIdle } from "./adjustments.ts"
 import { checkMedia, stopsOf } from "./chatRequest.ts"
 import { reader as claudeReader } from "./claude/reply.ts"
 import { request as claudeRequest, unsupportedStops as claudeStops, lacksSingleCall } from "./claude/request.ts"
@@ -68,3 +69,40 @@ const dialects: Readonly<Partial<Record<Api, Dialect>>> = {
 
 /** The dialect of the API that serves the route; undefined for embeddings, which have none. */
 export const dialectOf = ({ deployment }: Route): Dialect | undefined => dialects[deployment.api]
+
+/** What the vendors' bodies call parameters of chat, by paths without brackets. */
+const vendorNames = {
+  temperature: "generationConfig.temperature",
+  top_p: "generationConfig.topP",
+  seed: "generationConfig.seed",
+  presence_penalty: "generationConfig.presencePenalty",
+  frequency_penalty: "generationConfig.frequencyPenalty",
+  stop: "generationConfig.stopSequences stop_sequences",
+  logprobs: "generationConfig.responseLogprobs include",
+  top_logprobs: "generationConfig.logprobs",
+  response_format:
+    "generationConfig.responseMimeType generationConfig.responseJsonSchema output_config.format text.format",
+  reasoning_effort:
+    "generationConfig.thinkingConfig generationConfig.thinkingConfig.thinkingLevel thinking output_config output_config.effort reasoning reasoning.effort",
+  tool_choice: "toolConfig toolConfig.functionCallingConfig toolConfig.functionCallingConfig.mode",
+  parallel_tool_calls: "tool_choice.disable_parallel_tool_use",
+  "tools.function.strict": "tools.strict",
+  cache_control: "tools.cache_control system.cache_control messages.content.cache_control",
+  user: "metadata.user_id",
+  verbosity: "text.verbosity"
+}
+const chatNames: ReadonlyMap<string, string> = new Map(
+  Object.entries(vendorNames).flatMap(([name, paths]) => paths.split(" ").map((path) => [path, name] as const))
+)
+
+/**
+ * Names a field of the vendor's body that is left out by its name on chat, with what the gateway does instead. `refused`: also where it
+ * asked for nothing.
+ */
+export const reportLeftOut = (path: string, value: Json, refused: boolean, adjusted: Adjusted): void => {
+  const name = chatNames.get(path) ?? path
+  if (!refused && isIdle(name, value)) return
+  if (name === "stop") adjusted.changed(name, "sent", "watched")
+  else if (name === "parallel_tool_calls" && value !== true) adjusted.add(firstCall)
+  else adjusted.removed(name)
+}
