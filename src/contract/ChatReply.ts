@@ -13,19 +13,17 @@ export const FinishReason = Schema.Literals(["stop", "length", "tool_calls", "co
 )
 export type FinishReason = typeof FinishReason.Type
 
-const tokens = (description: string, example: number) => int(description, example)
-
 export const Usage = object({
-  prompt_tokens: tokens("Tokens of the request, cached ones included.", 14),
-  completion_tokens: tokens("Tokens of the reply, reasoning included.", 17),
-  total_tokens: tokens("Their sum.", 31),
+  prompt_tokens: int("Tokens of the request, cached ones included.", 14),
+  completion_tokens: int("Tokens of the reply, reasoning included.", 17),
+  total_tokens: int("Their sum.", 31),
   prompt_tokens_details: Schema.optionalKey(
-    Schema.Struct({ cached_tokens: tokens("Tokens that came from the cloud's cache.", 0) }).annotate({
+    Schema.Struct({ cached_tokens: int("Tokens that came from the cloud's cache.", 0) }).annotate({
       description: "How many tokens of the request came from a cache."
     })
   ),
   completion_tokens_details: Schema.optionalKey(
-    Schema.Struct({ reasoning_tokens: tokens("Tokens that the model thought with.", 0) }).annotate({
+    Schema.Struct({ reasoning_tokens: int("Tokens that the model thought with.", 0) }).annotate({
       description: "How many tokens of the reply were reasoning; absent where the cloud does not count them."
     })
   )

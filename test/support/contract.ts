@@ -1,7 +1,7 @@
 /** Judges replies by the OpenAPI document: status, headers, body, every event of a stream. */
 import { OpenApi } from "effect/http-api"
 import { Api } from "../../src/contract/Api.ts"
-import { type JsonSchema, makeBodyDecoder } from "./jsonSchema.ts"
+import { type JsonSchema, makeJudge } from "./jsonSchema.ts"
 
 export interface Judged {
   readonly status: number
@@ -39,7 +39,7 @@ export interface Contract {
 }
 
 export const contract = OpenApi.fromApi(Api) as unknown as Contract
-const judge = makeBodyDecoder(contract)
+const judge = makeJudge(contract)
 
 const parse = (text: string): unknown => {
   try {

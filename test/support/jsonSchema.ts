@@ -94,7 +94,7 @@ const rules: Readonly<Record<string, Rule>> = {
 }
 
 /** A judge of values: the first problem and where it is, or undefined. `root` is the document that references point into. */
-export const makeBodyDecoder = (root: unknown): Judge => {
+export const makeJudge = (root: unknown): Judge => {
   const resolve = (reference: string): JsonSchema =>
     schemaOf(
       reference

@@ -145,18 +145,18 @@ export const logprobsOf = (pieces: ReadonlyArray<string>, alternatives: number) 
     return { ...chosen, top_logprobs: [chosen, ...others].slice(0, alternatives) }
   })
 
-const FILTERED =
-  "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry."
-const innererror = {
-  code: "ResponsibleAIPolicyViolation",
-  content_filter_result: { ...filterResults, jailbreak: { filtered: true, detected: true } }
-}
 /** Padding that hides how long a piece of a stream is, unless the request does without. */
 export const paddingOf = (body: JsonObject, piece: string, ...seed: ReadonlyArray<string>): JsonObject =>
   objectOf(body.stream_options).include_obfuscation === false
     ? {}
     : { obfuscation: digest(...seed).slice(0, 16 - (piece.length % 16)) }
 
+const FILTERED =
+  "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry."
+const innererror = {
+  code: "ResponsibleAIPolicyViolation",
+  content_filter_result: { ...filterResults, jailbreak: { filtered: true, detected: true } }
+}
 /** Azure's answer to a prompt that its content filter blocks. */
 const filtered = { message: FILTERED, type: null, param: "prompt", code: "content_filter", status: 400, innererror }
 

@@ -19,7 +19,7 @@ describe("replies", () => {
     expect(hear(sonnet, { content: [], usage }).usage).toEqual({ input: 17, output: 5, cached: 3, cacheWrites: 4 })
   })
 
-  it("skip unknown blocks, and have null content beside calls or a refusal", () => {
+  it("skip unknown blocks, and have empty content where nothing is said", () => {
     expect(
       hear(sonnet, { content: [{ type: "server_tool_use", id: "s" }, text("a")], usage: {} }).message.content
     ).toBe("a")
