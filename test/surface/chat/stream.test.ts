@@ -162,6 +162,29 @@ it("says nothing of what a reader still had when its stream turns out to be brok
   assert.strictEqual(progress.end, cut)
 })
 
+it("says the role and an empty text where the answer has no words, in one event or none", () => {
+  for (const events of [[], [{ event: undefined, data: "{}" }]]) {
+    const { onHalt, step } = chatProtocol({
+      reader: {
+        whole: () => undefined,
+        step: () => undefined,
+        end: () => Result.succeed({ finishReason: "stop", usage: undefined }),
+        ended: () => false,
+        usage: () => undefined
+      },
+      heading: { id: "c", created: 1, model: "m:il2" },
+      inputEstimate: 1,
+      includeUsage: false
+    })
+    const texts = [...step(events), ...onHalt()].map(({ data }) => data)
+    assert.strictEqual(texts.pop(), "[DONE]")
+    assert.deepStrictEqual(
+      texts.map((text) => JSON.parse(text).choices[0].delta),
+      [{ role: "assistant" }, { content: "" }, {}]
+    )
+  }
+})
+
 it("counts what came until the text was ended, however the events came", () => {
   const usageOf = (sizes: ReadonlyArray<number>) => {
     let read = 0
