@@ -3,14 +3,14 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { frameReader } from "../../src/guards/frames.ts"
-import type { About } from "../../src/guards/Guard.ts"
-import { heldReply, lastSentenceEnd } from "../../src/guards/heldReply.ts"
+import { lastSentenceEnd } from "../../src/guards/heldReply.ts"
 import { chat } from "../../src/surfaces/chat.ts"
 import { messages } from "../../src/surfaces/messages.ts"
 import { responses } from "../../src/surfaces/responses.ts"
 import { type Rule, usual } from "../support/detector.ts"
 import { recordOf } from "../support/gateway.ts"
 import { guardedCases, makeGuarded, saying, streamedText } from "../support/guarded.ts"
+import { heldAlone } from "../support/heldAlone.ts"
 import { eventsIn, open, post } from "../support/http.ts"
 import { sharedDetector } from "../support/shared.ts"
 
@@ -286,17 +286,7 @@ describe("what guards did with the request", () => {
 describe("a reply that is held whole", () => {
   it.effect("may have more frames than a function takes arguments", () =>
     Effect.gen(function* () {
-      const about: About = {
-        ...{ id: "", surface: "chat", level: "il5", caller: undefined, images: 0, files: 0, span: undefined },
-        takeMemory: () => true
-      }
-      const step = heldReply(
-        {
-          ...{ about, guards: [], reader: frameReader("chat", chat.guarded.reply), actions: () => [], acted: () => {} },
-          ...{ usage: () => undefined, onWithheld: () => {}, hold: () => undefined }
-        },
-        true
-      )
+      const step = heldAlone("chat", true)
       const frames = Array.from({ length: 200_000 }, () => ({ data: '{"choices":[{"delta":{"content":"a"}}]}' }))
       assert.lengthOf((yield* step(frames)).frames, 0)
       assert.lengthOf((yield* step([], true)).frames, frames.length)

@@ -1,14 +1,12 @@
 /** Nothing that a stream says many times may cost more than linear, or hold up other requests (docs/api.md#when-a-cloud-fails). */
 import { describe, expect, it } from "@effect/vitest"
 import { makeAccumulator } from "../../src/governance/accumulate.ts"
-import { frameReader } from "../../src/guards/frames.ts"
-import { heldReply } from "../../src/guards/heldReply.ts"
 import type { Protocol } from "../../src/stream/Frame.ts"
 import { chatProtocol } from "../../src/surfaces/chat.ts"
 import { messagesProtocol } from "../../src/surfaces/messagesStream.ts"
-import { responses as responsesSurface } from "../../src/surfaces/responses.ts"
 import { responsesProtocol } from "../../src/surfaces/responsesStream.ts"
 import { superlinear, type Work } from "../support/growth.ts"
+import { heldAlone } from "../support/heldAlone.ts"
 import { azure, chat, dialect, flash, oss, sonnet, terra } from "../vendors/support.ts"
 
 type Said = Readonly<Record<string, unknown>>
@@ -166,27 +164,7 @@ describe.each(["sentence", "whole"])("a stream that guards hold back (%s)", (hol
       (size: number): Work =>
       async (_, turns) => {
         const frames = events(size).map((event) => ({ event: event.type, data: JSON.stringify(event) }))
-        const about = {
-          id: "",
-          surface: "responses",
-          level: "il5",
-          caller: undefined,
-          images: 0,
-          files: 0,
-          span: undefined
-        } as const
-        const step = heldReply(
-          {
-            ...{
-              about: { ...about, takeMemory: () => true },
-              guards: [],
-              reader: frameReader("responses", responsesSurface.guarded.reply),
-              actions: () => []
-            },
-            ...{ acted: () => {}, usage: () => undefined, onWithheld: () => {}, hold: () => undefined }
-          },
-          hold === "whole"
-        )
+        const step = heldAlone("responses", hold === "whole")
         for (let at = 0; at < frames.length; at += 100) await turns("hold", step(frames.slice(at, at + 100)))
         await turns("release", step([], true))
       }
