@@ -64,7 +64,8 @@ const unusualNumber = /\d(?<=(?:^|[[,:\s-])\d)(?:\d{15}|\d*(?:\.\d+)?[eE])/
 const onlyDepth = (): Required<ParseLimits> => ({
   budget: { tokens: Number.POSITIVE_INFINITY },
   depth: maxNesting,
-  fields: Number.POSITIVE_INFINITY
+  fields: Number.POSITIVE_INFINITY,
+  nameBytes: Number.POSITIVE_INFINITY
 })
 
 /** Parses a text of which the engine would change the order of keys; undefined for any other. */

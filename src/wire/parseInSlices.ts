@@ -41,6 +41,8 @@ export interface ParseOptions {
   readonly depth?: number
   /** Most fields of the object itself. */
   readonly fields?: number
+  /** Longest name of a property, in bytes of UTF-8. */
+  readonly nameBytes?: number
   /** The value of a number. */
   readonly numberOf: (text: string) => unknown
 }
@@ -91,7 +93,7 @@ export function* parseInSlices(bytes: Buffer, options: ParseOptions): Slices<Res
 /** Throws a `Refusal`. */
 function* read(
   bytes: Buffer,
-  { budget, depth = maxDepth, fields = maxFields, numberOf }: ParseOptions
+  { budget, depth = maxDepth, fields = maxFields, nameBytes = maxNameBytes, numberOf }: ParseOptions
 ): Slices<unknown> {
   let at = 0
   let sliceEnd = sliceBytes
@@ -197,10 +199,10 @@ function* read(
 
   function* readLongName(): Slices<string> {
     const name = yield* readString()
-    if (Buffer.byteLength(name) > maxNameBytes)
+    if (Buffer.byteLength(name) > nameBytes)
       refuse(
         "budget",
-        `the name of a property is longer than ${inWords(maxNameBytes)} bytes; shorten it, or move the text into the value`
+        `the name of a property is longer than ${inWords(nameBytes)} bytes; shorten it, or move the text into the value`
       )
     return name
   }

@@ -70,6 +70,14 @@ describe("the doors", () => {
     }
   })
 
+  it("take long names in a reply, be it small or large", async () => {
+    const name = "n".repeat(2_000)
+    for (const text of [`{"${name}":1}`, `{"1":{"${name}":1}}`, `{"${name}":${long("1")}}`]) {
+      const value = await Effect.runPromise(parseReply(Buffer.from(text), "exact"))
+      assert.strictEqual(JSON.stringify(value), text)
+    }
+  })
+
   it("say where a text is no JSON, be it small or large", async () => {
     for (const text of ['{"a":[1,x]}', `{"a":[1,x],"b":"${"y".repeat(400_000)}"}`]) {
       for (const read of [
