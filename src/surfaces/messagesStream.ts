@@ -25,8 +25,6 @@ const messageStop: Frame = {
   flagged: (governance) => [{ event: "message_stop", data: '{"type":"message_stop"}' }, governanceFrame(governance)]
 }
 
-/** All that data of unknown events must be: clients parse it. */
-const looksLikeObject = (data: string) => data.startsWith("{") && data.endsWith("}")
 const string = (value: unknown): string => textOf(value) ?? ""
 
 /** Blocks that call a tool of the caller's or of the vendor's. */
@@ -83,7 +81,8 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
   /** The same of events of which a reply has few. Apart, because V8 recompiles code when shapes of objects that it reads are collected. */
   const rareFrame = (name: string, data: string): Frame | undefined => {
     // The start is printed again.
-    const fields = objectOf(name === "message_start" ? readExactObject(data) : readObject(data))
+    const read = name === "message_start" ? readExactObject(data) : readObject(data)
+    const fields = objectOf(read)
     // Clients read the name of an event or the `type` of its data.
     const type = textOf(fields.type)
     guarded ||= isGuarded(fields)
@@ -120,7 +119,8 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
         progress.end = claudeFault(objectOf(fields.error))
         return undefined
       default:
-        if (isEventName(name) && looksLikeObject(data) && (type === undefined || type === name))
+        // Clients parse the data of unknown events, too.
+        if (isEventName(name) && read !== undefined && (type === undefined || type === name))
           return name === "" ? undefined : { event: name, data }
     }
     progress.end = unreadable

@@ -103,6 +103,22 @@ describe("the messages stream", () => {
     }
   })
 
+  it("passes unknown events whose data is an object, which clients parse, and no other", () => {
+    for (const [data, passes] of [
+      ['{"type":"news","a":[1]}', true],
+      ["{}", true],
+      ["{news}", false],
+      ['{"a":1},{"b":2}', false],
+      ["[1]", false],
+      ["news", false]
+    ] as const) {
+      const bytes = Buffer.from(`event: news\ndata: ${data}\n\n`)
+      const { complete, text } = run("sse", Buffer.concat([bytes, bytesOf("sse", [messageStart(), messageStop])]), [])
+      assert.strictEqual(complete, passes, data)
+      assert.strictEqual(text.includes(data), passes, data)
+    }
+  })
+
   it.prop(
     "flags exactly the calls that have a destination, after message_stop",
     { framing: WhichFraming, calls: Calls, cuts: Cuts },
