@@ -8,14 +8,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { examine } from "../../src/operators/doctor/examine.ts"
-import {
-  type Finding,
-  makeCheck,
-  passed,
-  reportJson,
-  reportText,
-  runChecks
-} from "../../src/operators/doctor/Finding.ts"
+import { type Finding, passed, reportJson, reportText, runChecks } from "../../src/operators/doctor/Finding.ts"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
 import { hasRedis, testRedis } from "../limits/redis.ts"
 import { start } from "../operation/child.ts"
@@ -332,9 +325,9 @@ describe("doctor", () => {
     Effect.gen(function* () {
       const running = yield* Effect.forkChild(
         runChecks([
-          makeCheck("hangs", Effect.never),
-          makeCheck("breaks", Effect.die(new Error("a\nbug"))),
-          makeCheck("fails", Effect.fail({ message: "no" }))
+          ["hangs", Effect.never],
+          ["breaks", Effect.die(new Error("a\nbug"))],
+          ["fails", Effect.fail({ message: "no" })]
         ])
       )
       yield* TestClock.adjust("8 seconds")

@@ -13,7 +13,7 @@ import { Ledger } from "../../src/limits/Ledger.ts"
 import { RateLimit } from "../../src/limits/RateLimit.ts"
 import { layerFile } from "../../src/limits/sqliteStore.ts"
 import { UsageLog } from "../../src/limits/UsageLog.ts"
-import { stateCheck, usageLogCheck } from "../../src/operators/doctor/files.ts"
+import { stateFound, usageLogFound } from "../../src/operators/doctor/files.ts"
 import { record } from "../usage/records.ts"
 import { callerWith } from "./support.ts"
 
@@ -83,7 +83,7 @@ describe.each(codes)("%s", (code, reason, words) => {
   it.effect("is what doctor finds", () =>
     Effect.gen(function* () {
       const settings = { redisUrl: Option.none<never>(), stateDir: tmpdir(), usageLog: join(tmpdir(), "u.jsonl") }
-      const checks = [stateCheck(settings), usageLogCheck(settings)]
+      const checks = [stateFound(settings), usageLogFound(settings)]
       vi.spyOn(fs, "writeFile").mockRejectedValue(failing(code))
       syncBuiltinESMExports()
       for (const check of checks) {
@@ -108,7 +108,7 @@ describe("a device that is full", () => {
       assert.include(lines[0], "the disk is full")
       assert.isAbove(yield* failures("usage-log", "full"), before)
       assert.include(
-        JSON.stringify(yield* Effect.scoped(usageLogCheck({ usageLog: "/dev/full" }))),
+        JSON.stringify(yield* Effect.scoped(usageLogFound({ usageLog: "/dev/full" }))),
         "/dev/full cannot be written (the disk is full"
       )
     }).pipe(Effect.provide(NodeFileSystem.layer), logged)

@@ -1,4 +1,4 @@
-/** What a check of the setup finds, how checks are run (side by side, each with a deadline), and how findings are printed. */
+/** What a check of the setup finds, how checks are run (in parallel, each with a deadline), and how findings are printed. */
 import { Cause, Duration, Effect, type FileSystem, Predicate, type Scope } from "effect"
 import { table } from "../table.ts"
 
@@ -23,8 +23,14 @@ export const orFail = (fix: string, explain = (message: string) => message) =>
 
 export const passed = (findings: ReadonlyArray<Finding>): boolean => findings.every(({ state }) => state !== "fail")
 
-/** Never fails: what it cannot find out is a finding, too. */
-export type Check = Effect.Effect<ReadonlyArray<Finding>, never, FileSystem.FileSystem | Scope.Scope>
+type Find = Effect.Effect<
+  Found | ReadonlyArray<Found>,
+  { readonly message: string },
+  FileSystem.FileSystem | Scope.Scope
+>
+
+/** What is checked, and how; what cannot be found out is a finding, too. */
+export type Check = readonly [check: string, find: Find, deadline?: Duration.Duration]
 
 /** One line, without control characters: some of it comes from other machines. */
 const line = (text: string): string =>
@@ -33,11 +39,7 @@ const line = (text: string): string =>
     .trim()
     .slice(0, 1000)
 
-export const makeCheck = (
-  check: string,
-  find: Effect.Effect<Found | ReadonlyArray<Found>, { readonly message: string }, FileSystem.FileSystem | Scope.Scope>,
-  deadline: Duration.Duration = Duration.seconds(8)
-): Check => {
+const runCheck = ([check, find, deadline = Duration.seconds(8)]: Check) => {
   const late = fail(`no answer within ${Duration.toSeconds(deadline)} s`, "Check the network on the way there.")
   return find.pipe(
     Effect.timeoutOrElse({ duration: deadline, orElse: () => Effect.succeed(late) }),
@@ -47,19 +49,21 @@ export const makeCheck = (
       return Effect.succeed(fail(String(message), "Fix what the message names, and check again."))
     }),
     Effect.map((found) =>
-      [found].flat().map(({ fix, message, state }) => ({
-        state,
-        check,
-        message: line(message),
-        ...(fix === undefined ? {} : { fix: line(fix) })
-      }))
+      [found].flat().map(
+        ({ fix, message, state }): Finding => ({
+          state,
+          check,
+          message: line(message),
+          ...(fix === undefined ? {} : { fix: line(fix) })
+        })
+      )
     )
   )
 }
 
 /** In parallel; the findings come in the order of the checks. */
-export const runChecks = (checks: ReadonlyArray<Check>): Check =>
-  Effect.map(Effect.all(checks, { concurrency: "unbounded" }), (found) => found.flat())
+export const runChecks = (checks: ReadonlyArray<Check>) =>
+  Effect.map(Effect.forEach(checks, runCheck, { concurrency: "unbounded" }), (found) => found.flat())
 
 /** One line for each finding, and below a problem how to fix it. */
 export const reportText = (findings: ReadonlyArray<Finding>): string => {

@@ -9,7 +9,7 @@ import type { Credential } from "../../cloud/credentials.ts"
 import * as vertex from "../../cloud/vertex.ts"
 import { type GatewaySettings, Settings } from "../../Settings.ts"
 import type { CloudSettings } from "../../settings/clouds.ts"
-import { type Check, type Found, fail, makeCheck, ok, orFail, warn } from "./Finding.ts"
+import { type Check, type Found, fail, ok, orFail, warn } from "./Finding.ts"
 
 interface Target {
   readonly cloud: Cloud
@@ -128,7 +128,7 @@ const clockFound = ({ origin }: Target): Effect.Effect<Found, never, Dispatcher>
 export const cloudChecks = (settings: GatewaySettings, clouds: CloudSettings): ReadonlyArray<Check> => {
   const layer = Layer.provide(connections, Layer.succeed(Settings, settings))
   return targets(clouds).flatMap((target) => [
-    makeCheck(`credentials ${target.cloud}`, credentialFound(target), Duration.seconds(20)),
-    makeCheck(`reach ${target.cloud}`, Effect.provide(clockFound(target), layer))
+    [`credentials ${target.cloud}`, credentialFound(target), Duration.seconds(20)],
+    [`reach ${target.cloud}`, Effect.provide(clockFound(target), layer)]
   ])
 }

@@ -1,5 +1,5 @@
 /** Everything that `doctor` checks (docs/operation.md#doctor). */
-import { Config, Context, Effect, Layer, Option, Result } from "effect"
+import { Context, Effect, Layer, Option, Result } from "effect"
 import type { Catalog } from "../../catalog/Catalog.ts"
 import { loadCatalog } from "../../catalog/CatalogStore.ts"
 import { applyProxyRule } from "../../proxy.ts"
@@ -8,11 +8,20 @@ import { type CloudSettings, servesSandbox } from "../../settings/clouds.ts"
 import { applyTlsPolicy } from "../../tlsPolicy.ts"
 import { explainSetting } from "../cli/run.ts"
 import { cloudChecks } from "./clouds.ts"
-import { runChecks } from "./Finding.ts"
-import { keysCheck, optionalFileChecks, stateCheck, tlsCheck, usageLogCheck } from "./files.ts"
+import { type Check, runChecks } from "./Finding.ts"
+import {
+  guardsFound,
+  identityFound,
+  keysFound,
+  noticeFound,
+  signingFound,
+  stateFound,
+  tlsFound,
+  usageLogFound
+} from "./files.ts"
 import { guardsLiveCheck, liveCheck } from "./live.ts"
-import { collectorCheck, filesLimitCheck, fipsCheck, portsCheck, redisCheck } from "./machine.ts"
-import { catalogCheck, cloudsCheck, settingsCheck } from "./settings.ts"
+import { collectorFound, filesLimitFound, fipsFound, portsFound, redisFound } from "./machine.ts"
+import { catalogFound, cloudsFound, settingsFound } from "./settings.ts"
 
 /** The sandbox's clouds, as `serve` would start them; they stop with the scope. */
 const simulated = Effect.fnUntraced(function* (catalog: Catalog | undefined) {
@@ -34,30 +43,38 @@ export const setupOf = Effect.fnUntraced(function* (gateway: GatewaySettings, co
 export const examine = Effect.fnUntraced(function* (environment: Environment, live: boolean) {
   const loaded = yield* Effect.result(load(environment))
   if (Result.isFailure(loaded)) {
-    const { failure } = loaded
-    const problem = failure instanceof Config.ConfigError ? explainSetting(failure) : String(failure)
-    return yield* runChecks([settingsCheck(environment, problem), collectorCheck(environment), fipsCheck(undefined)])
+    const problem = explainSetting(loaded.failure)
+    return yield* runChecks([
+      ["settings", Effect.succeed(settingsFound(environment, problem))],
+      ["collector", collectorFound(environment)],
+      ["fips", Effect.succeed(fipsFound(undefined))]
+    ])
   }
   const { gateway, clouds: configured } = loaded.success
   applyProxyRule(gateway)
   applyTlsPolicy()
   const { catalog, clouds, sandbox } = yield* setupOf(gateway, configured)
+  const whereSet = (file: Option.Option<string>, check: (file: string) => Check) =>
+    Option.toArray(Option.map(file, check))
   return yield* runChecks([
-    settingsCheck(environment, undefined),
-    cloudsCheck(gateway, configured),
-    catalogCheck(gateway, clouds),
+    ["settings", Effect.succeed(settingsFound(environment, undefined))],
+    ["clouds", Effect.succeed(cloudsFound(gateway, configured))],
+    ["catalog", catalogFound(gateway, clouds)],
     ...(sandbox ? [] : cloudChecks(gateway, clouds)),
-    keysCheck(gateway, sandbox),
-    tlsCheck(gateway),
-    fipsCheck(gateway.fips === "required"),
-    redisCheck(gateway),
-    stateCheck(gateway),
-    usageLogCheck(gateway),
-    ...optionalFileChecks(gateway),
-    collectorCheck(environment),
-    portsCheck(gateway),
-    filesLimitCheck(gateway),
-    ...(live && Option.isSome(gateway.guardsFile) ? [guardsLiveCheck(gateway, gateway.guardsFile.value)] : []),
+    ["key file", keysFound(gateway, sandbox)],
+    ["tls", tlsFound(gateway)],
+    ["fips", Effect.succeed(fipsFound(gateway.fips === "required"))],
+    ["redis", redisFound(gateway)],
+    ["state", stateFound(gateway)],
+    ["usage log", usageLogFound(gateway)],
+    ...whereSet(gateway.guardsFile, (file) => ["guards file", guardsFound(file)]),
+    ...whereSet(gateway.identityFile, (file) => ["identity file", identityFound(file)]),
+    ...whereSet(gateway.recordSigningKey, (file) => ["signing key", signingFound(file)]),
+    ...whereSet(gateway.noticeFile, (file) => ["notice", noticeFound(file)]),
+    ["collector", collectorFound(environment)],
+    ["ports", portsFound(gateway)],
+    ["open files", filesLimitFound(gateway)],
+    ...(live ? whereSet(gateway.guardsFile, (file) => guardsLiveCheck(gateway, file)) : []),
     ...(live && Result.isSuccess(catalog) ? [liveCheck(gateway, clouds, catalog.success)] : [])
   ])
 }, Effect.scoped)

@@ -20,7 +20,7 @@ import type { GatewaySettings } from "../../Settings.ts"
 import { isLoopback } from "../../settings/fields.ts"
 import { readNotice } from "../../settings/notice.ts"
 import { plural } from "../../wire/plural.ts"
-import { type Check, type Found, fail, makeCheck, ok, orFail, warn } from "./Finding.ts"
+import { type Found, fail, ok, orFail, warn } from "./Finding.ts"
 
 const attempt = <A>(promise: () => Promise<A>) =>
   Effect.tryPromise({ try: promise, catch: (cause) => ({ message: writeProblem(cause) }) })
@@ -39,28 +39,24 @@ const modeFound = (file: string, mayChange: typeof fail) =>
     }
   )
 
-export const keysCheck = ({ keysFile }: GatewaySettings, sandbox: boolean): Check =>
-  makeCheck(
-    "key file",
-    Effect.gen(function* () {
-      const create = "Create a key: npm run gateway -- keys create --name NAME"
-      const text = yield* readIfExists(keysFile)
-      if (text === undefined) {
-        return sandbox
-          ? ok(`the sandbox takes sandbox-key; ${keysFile} does not exist`)
-          : warn(`${keysFile} does not exist: no caller has a key`, create)
-      }
-      const { keys } = yield* parseBook(keysFile, text)
-      const now = yield* Clock.currentTimeMillis
-      const { length } = keys.filter((key) => !isOver(key, now))
-      return [
-        length === 0
-          ? warn(`${keysFile}: none of ${keys.length} keys works`, create)
-          : ok(`${keysFile}: ${length} of ${keys.length} keys work`),
-        ...(yield* modeFound(keysFile, fail))
-      ]
-    })
-  )
+export const keysFound = Effect.fnUntraced(function* ({ keysFile }: GatewaySettings, sandbox: boolean) {
+  const create = "Create a key: npm run gateway -- keys create --name NAME"
+  const text = yield* readIfExists(keysFile)
+  if (text === undefined) {
+    return sandbox
+      ? ok(`the sandbox takes sandbox-key; ${keysFile} does not exist`)
+      : warn(`${keysFile} does not exist: no caller has a key`, create)
+  }
+  const { keys } = yield* parseBook(keysFile, text)
+  const now = yield* Clock.currentTimeMillis
+  const { length } = keys.filter((key) => !isOver(key, now))
+  return [
+    length === 0
+      ? warn(`${keysFile}: none of ${keys.length} keys works`, create)
+      : ok(`${keysFile}: ${length} of ${keys.length} keys work`),
+    ...(yield* modeFound(keysFile, fail))
+  ]
+})
 
 /** Days before a certificate ends from which it is reported. */
 const soon = 30
@@ -94,17 +90,13 @@ const plainFound = (settings: GatewaySettings) =>
     )
   )
 
-export const tlsCheck = (settings: GatewaySettings): Check =>
-  makeCheck(
-    "tls",
-    Effect.gen(function* () {
-      const files = yield* checkTlsFiles(settings)
-      if (files === undefined) return yield* plainFound(settings)
-      const { bytes } = yield* readRegular(files.cert)
-      const now = yield* Clock.currentTimeMillis
-      return [certificateFound(files.cert, bytes, now), ...(yield* modeFound(files.key, warn))]
-    })
-  )
+export const tlsFound = Effect.fnUntraced(function* (settings: GatewaySettings) {
+  const files = yield* checkTlsFiles(settings)
+  if (files === undefined) return yield* plainFound(settings)
+  const { bytes } = yield* readRegular(files.cert)
+  const now = yield* Clock.currentTimeMillis
+  return [certificateFound(files.cert, bytes, now), ...(yield* modeFound(files.key, warn))]
+})
 
 const mebibyte = 1024 ** 2
 /** Free space below which records are in danger, in MiB. */
@@ -160,37 +152,25 @@ const spaceFound = Effect.fnUntraced(function* (directory: string, purpose: stri
   return (free < veryLittle ? fail : warn)(`${message} for ${purpose}`, `Make room, or set ${setting} to another disk.`)
 })
 
-export const usageLogCheck = ({ usageLog }: Pick<GatewaySettings, "usageLog">): Check =>
-  makeCheck(
-    "usage log",
-    Effect.gen(function* () {
-      if (usageLog === "stdout") return ok("standard output")
-      const file = resolve(usageLog)
-      const directory = dirname(file)
-      if (yield* exists(file)) {
-        const appended = yield* Effect.result(tryAppending(file))
-        if (Result.isFailure(appended)) return unwritable(file, appended.failure.message, "GATEWAY_USAGE_LOG")
-        if (!appended.success) return ok(`${file}, which is no file`)
-      } else if (!(yield* exists(directory))) {
-        return fail(`${directory} does not exist`, "Make it, or set GATEWAY_USAGE_LOG to another file.")
-      }
-      return yield* spaceFound(directory, "usage records", "GATEWAY_USAGE_LOG")
-    })
-  )
+export const usageLogFound = Effect.fnUntraced(function* ({ usageLog }: Pick<GatewaySettings, "usageLog">) {
+  if (usageLog === "stdout") return ok("standard output")
+  const file = resolve(usageLog)
+  const directory = dirname(file)
+  if (yield* exists(file)) {
+    const appended = yield* Effect.result(tryAppending(file))
+    if (Result.isFailure(appended)) return unwritable(file, appended.failure.message, "GATEWAY_USAGE_LOG")
+    if (!appended.success) return ok(`${file}, which is no file`)
+  } else if (!(yield* exists(directory))) {
+    return fail(`${directory} does not exist`, "Make it, or set GATEWAY_USAGE_LOG to another file.")
+  }
+  return yield* spaceFound(directory, "usage records", "GATEWAY_USAGE_LOG")
+})
 
 /** Where quotas are counted without Redis. */
-export const stateCheck = ({ redisUrl, stateDir }: Pick<GatewaySettings, "redisUrl" | "stateDir">): Check =>
-  makeCheck(
-    "state",
-    Option.isSome(redisUrl)
-      ? Effect.succeed(ok("quotas are counted in Redis"))
-      : spaceFound(resolve(stateDir), "counts of quotas", "GATEWAY_STATE_DIR")
-  )
-
-type Find = Parameters<typeof makeCheck>[1]
-
-const whereSet = (name: string, file: Option.Option<string>, find: (file: string) => Find): ReadonlyArray<Check> =>
-  Option.isNone(file) ? [] : [makeCheck(name, find(file.value))]
+export const stateFound = ({ redisUrl, stateDir }: Pick<GatewaySettings, "redisUrl" | "stateDir">) =>
+  Option.isSome(redisUrl)
+    ? Effect.succeed(ok("quotas are counted in Redis"))
+    : spaceFound(resolve(stateDir), "counts of quotas", "GATEWAY_STATE_DIR")
 
 const count = (items: ReadonlyArray<unknown>, one: string, many?: string) =>
   `${items.length} ${plural(items.length, one, many)}`
@@ -209,42 +189,32 @@ const guardFound = (guard: GuardSettings): Found => {
 }
 
 /** What it shows of the gateway's own, and who may read the key. */
-const clientFound = (file: string, { certificate, client, key }: GuardRead) =>
-  Effect.gen(function* () {
-    if (certificate === undefined || client === undefined || key === undefined) return []
-    const path = (name: string) => resolve(dirname(file), name)
-    const now = yield* Clock.currentTimeMillis
-    const found = certificateFound(path(certificate), Buffer.from(client.cert), now)
-    return [found, ...(yield* modeFound(path(key), warn))]
-  })
+const clientFound = Effect.fnUntraced(function* (file: string, { certificate, client, key }: GuardRead) {
+  if (certificate === undefined || client === undefined || key === undefined) return []
+  const path = (name: string) => resolve(dirname(file), name)
+  const now = yield* Clock.currentTimeMillis
+  const found = certificateFound(path(certificate), Buffer.from(client.cert), now)
+  return [found, ...(yield* modeFound(path(key), warn))]
+})
 
-const guardsFound = (file: string): Find =>
-  Effect.gen(function* () {
-    const { guards } = yield* readGuards(file)
-    const found = yield* Effect.forEach(guards, (guard) =>
-      Effect.map(clientFound(file, guard), (client) => [guardFound(guard), ...client])
-    )
-    return [ok(`${file}: ${count(guards, "guard")}`), ...found.flat()]
-  })
+export const guardsFound = Effect.fnUntraced(function* (file: string) {
+  const { guards } = yield* readGuards(file)
+  const found = yield* Effect.forEach(guards, (guard) =>
+    Effect.map(clientFound(file, guard), (client) => [guardFound(guard), ...client])
+  )
+  return [ok(`${file}: ${count(guards, "guard")}`), ...found.flat()]
+})
 
-const identityFound = (file: string): Find =>
+export const identityFound = (file: string) =>
   Effect.map(readIdentity(file), ({ file: { authorities = [], issuers = [], rules } }) => {
     const parts = [count(issuers, "issuer"), count(authorities, "authority", "authorities"), count(rules, "rule")]
     return ok(`${file}: ${parts.join(", ")}`)
   })
 
-const signingFound = (file: string): Find =>
-  Effect.gen(function* () {
-    const { key } = yield* readSigner(file)
-    return [ok(`${file}: heads of the records are signed by the key ${key}`), ...(yield* modeFound(file, warn))]
-  })
+export const signingFound = Effect.fnUntraced(function* (file: string) {
+  const { key } = yield* readSigner(file)
+  return [ok(`${file}: heads of the records are signed by the key ${key}`), ...(yield* modeFound(file, warn))]
+})
 
-const noticeFound = (file: string): Find =>
+export const noticeFound = (file: string) =>
   Effect.map(readNotice(Option.some(file)), (text = "") => ok(`${file}: ${text.length} characters`))
-
-export const optionalFileChecks = (settings: GatewaySettings): ReadonlyArray<Check> => [
-  ...whereSet("guards file", settings.guardsFile, guardsFound),
-  ...whereSet("identity file", settings.identityFile, identityFound),
-  ...whereSet("signing key", settings.recordSigningKey, signingFound),
-  ...whereSet("notice", settings.noticeFile, noticeFound)
-]

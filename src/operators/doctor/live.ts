@@ -17,7 +17,10 @@ import { chat } from "../../surfaces/chat.ts"
 import { embeddings } from "../../surfaces/embeddings.ts"
 import type { Prepared } from "../../surfaces/Surface.ts"
 import { getOrInsert } from "../../wire/getOrInsert.ts"
-import { type Check, type Found, fail, makeCheck, ok, warn } from "./Finding.ts"
+import { type Check, type Found, fail, ok, warn } from "./Finding.ts"
+
+/** In parallel: enough to be quick, few enough for small quotas. */
+const concurrency = 8
 
 const contract = "It must answer as docs/guards.md#what-is-sent says."
 const fixes: Readonly<Record<GuardFailure["why"], readonly [what: string, fix: string]>> = {
@@ -68,16 +71,14 @@ const ask = Effect.fnUntraced(function* (settings: GuardSettings, { judge }: Gua
       )
 })
 
-export const guardsLiveCheck = (settings: GatewaySettings, file: string): Check =>
-  makeCheck(
-    "live guards",
-    Effect.gen(function* () {
-      const { guards } = yield* readGuards(file)
-      const detectorOf = yield* makeDetectors
-      return yield* Effect.forEach(guards, (guard) => ask(guard, detectorOf(guard)), { concurrency: 8 })
-    }).pipe(Effect.scoped, Effect.provideService(Settings, settings)),
-    Duration.minutes(2)
-  )
+export const guardsLiveCheck = (settings: GatewaySettings, file: string): Check => {
+  const find = Effect.gen(function* () {
+    const { guards } = yield* readGuards(file)
+    const detectorOf = yield* makeDetectors
+    return yield* Effect.forEach(guards, (guard) => ask(guard, detectorOf(guard)), { concurrency })
+  })
+  return ["live guards", Effect.provideService(find, Settings, settings), Duration.minutes(2)]
+}
 
 const prepare = ({ id, model: { family } }: Entry, route: Entry): Result.Result<Prepared, GatewayError> => {
   const arrival = { id: crypto.randomUUID(), startedAt: 0, headers: {}, inputEstimate: 0 }
@@ -109,9 +110,6 @@ const fixOf = ({ code, upstreamStatus = 0 }: GatewayError): string =>
   byStatus[upstreamStatus] ?? byCode[code ?? ""] ?? "Try again; if it stays, check the cloud's status page."
 
 const patience = Duration.seconds(30)
-/** In parallel: enough to be quick, few enough for small quotas. */
-const concurrency = 8
-
 const call = Effect.fnUntraced(function* (
   entry: Entry,
   region: string | undefined,
@@ -158,14 +156,11 @@ export const liveCheck = (settings: GatewaySettings, clouds: CloudSettings, cata
     Layer.provideMerge(Layer.succeed(Settings, settings)),
     Layer.provideMerge(Layer.succeed(Clouds, clouds))
   )
-  return makeCheck(
-    "live",
-    Effect.gen(function* () {
-      if (calls.length === 0) return ok("no deployment is served here")
-      const context = yield* Layer.build(layer)
-      const serving = yield* Effect.provideContext(servingClouds, context)
-      return yield* Effect.forEach(calls, ({ entry, region }) => call(entry, region, serving), { concurrency })
-    }),
-    Duration.times(patience, Math.ceil(calls.length / concurrency) + 1)
-  )
+  const find = Effect.gen(function* () {
+    if (calls.length === 0) return ok("no deployment is served here")
+    const context = yield* Layer.build(layer)
+    const serving = yield* Effect.provideContext(servingClouds, context)
+    return yield* Effect.forEach(calls, ({ entry, region }) => call(entry, region, serving), { concurrency })
+  })
+  return ["live", find, Duration.times(patience, Math.ceil(calls.length / concurrency) + 1)]
 }

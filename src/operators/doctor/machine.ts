@@ -1,11 +1,10 @@
 /** Checks of what the gateway runs on beside the clouds: ports, open files, FIPS, Redis and the collector. */
-import { readFile } from "node:fs/promises"
 import { createConnection, createServer } from "node:net"
-import { Effect, Option, Redacted } from "effect"
+import { Effect, FileSystem, Option, Redacted } from "effect"
 import { cryptoFacts, describeCrypto } from "../../fips.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
 import { exportedSignals, exporterVariable } from "../../Telemetry.ts"
-import { type Check, type Found, fail, makeCheck, ok, orFail, warn } from "./Finding.ts"
+import { type Found, fail, ok, orFail, warn } from "./Finding.ts"
 
 /** The error code of listening there, or undefined where it works. The port is given back. */
 const listenError = (host: string, port: number) =>
@@ -55,52 +54,43 @@ const portFound = Effect.fnUntraced(function* (host: string, port: number, kind:
     : fail(`${name} is taken`, fix)
 })
 
-export const portsCheck = ({ host, metricsHost, port, tlsCert, workers, ...settings }: GatewaySettings): Check => {
+export const portsFound = ({ host, metricsHost, port, tlsCert, workers, ...settings }: GatewaySettings) => {
   const first = Option.getOrUndefined(settings.metricsPort)
   // Each worker has a port of its own for its metrics, counted up from the first.
   const slots = first === undefined ? 0 : first === 0 ? 1 : Math.min(workers, 64)
-  const ports = [
+  return Effect.all([
     portFound(host, port, gatewayPort, Option.isSome(tlsCert)),
     ...Array.from({ length: slots }, (_, slot) => portFound(metricsHost, (first ?? 0) + slot, metricsPort, false))
-  ]
-  return makeCheck("ports", Effect.all(ports))
+  ])
 }
 
 /** A request takes a connection of its caller and one to a cloud. */
-export const filesLimitCheck = ({ maxInFlight, workers }: GatewaySettings): Check =>
-  makeCheck(
-    "open files",
-    Effect.promise(() => readFile("/proc/self/limits", "utf8").catch(() => "")).pipe(
-      Effect.map((text) => {
-        // Node raises the soft limit to the hard one when it starts, so this is what the gateway has.
-        const limit = /^Max open files\s+(\S+)/m.exec(text)?.[1]
-        if (limit === undefined) return ok("this system has no /proc/self/limits that says how many")
-        if (limit === "unlimited") return ok("no limit")
-        const needed = 2 * Math.ceil(maxInFlight / workers)
-        return Number(limit) < needed
-          ? warn(
-              `${limit} may be open, and GATEWAY_MAX_IN_FLIGHT takes up to ${needed} in each process`,
-              `Raise it (ulimit -n ${needed}, or LimitNOFILE), or set GATEWAY_MAX_IN_FLIGHT to ${Math.floor(Number(limit) / 2) * workers}.`
-            )
-          : ok(`${limit} may be open`)
-      })
-    )
-  )
+export const filesLimitFound = Effect.fnUntraced(function* ({ maxInFlight, workers }: GatewaySettings) {
+  const fs = yield* FileSystem.FileSystem
+  const text = yield* Effect.orElseSucceed(fs.readFileString("/proc/self/limits"), () => "")
+  // Node raises the soft limit to the hard one when it starts, so this is what the gateway has.
+  const limit = /^Max open files\s+(\S+)/m.exec(text)?.[1]
+  if (limit === undefined) return ok("this system has no /proc/self/limits that says how many")
+  if (limit === "unlimited") return ok("no limit")
+  const needed = 2 * Math.ceil(maxInFlight / workers)
+  return Number(limit) < needed
+    ? warn(
+        `${limit} may be open, and GATEWAY_MAX_IN_FLIGHT takes up to ${needed} in each process`,
+        `Raise it (ulimit -n ${needed}, or LimitNOFILE), or set GATEWAY_MAX_IN_FLIGHT to ${Math.floor(Number(limit) / 2) * workers}.`
+      )
+    : ok(`${limit} may be open`)
+})
 
 /** `required` is undefined where the settings cannot be read. */
-export const fipsCheck = (required: boolean | undefined): Check =>
-  makeCheck(
-    "fips",
-    Effect.sync(() => {
-      const facts = cryptoFacts()
-      return required === true && !facts.fips
-        ? fail(
-            `${describeCrypto(facts)}, and GATEWAY_FIPS is required: the start fails`,
-            "Name OpenSSL's FIPS module in OPENSSL_CONF and set NODE_OPTIONS=--force-fips: see docs/fips.md."
-          )
-        : ok(describeCrypto(facts))
-    })
-  )
+export const fipsFound = (required: boolean | undefined): Found => {
+  const facts = cryptoFacts()
+  return required === true && !facts.fips
+    ? fail(
+        `${describeCrypto(facts)}, and GATEWAY_FIPS is required: the start fails`,
+        "Name OpenSSL's FIPS module in OPENSSL_CONF and set NODE_OPTIONS=--force-fips: see docs/fips.md."
+      )
+    : ok(describeCrypto(facts))
+}
 
 /** Succeeds where something accepts connections. */
 export const connects = (host: string, port: number) =>
@@ -116,7 +106,7 @@ const slow = 20
 /** The oldest that the tests ran with. */
 const oldest = 6
 
-const redisFound = Effect.fnUntraced(function* (url: string) {
+const probeFound = Effect.fnUntraced(function* (url: string) {
   const { probeRedis } = yield* Effect.promise(() => import("../../limits/redisStore.ts"))
   const { latency, version } = yield* probeRedis(url)
   const message = `Redis ${version} answers in ${latency.toFixed(1)} ms, and runs the scripts`
@@ -126,13 +116,10 @@ const redisFound = Effect.fnUntraced(function* (url: string) {
   "Start it, or correct GATEWAY_REDIS_URL (host, port, password, rediss:// for TLS); its user must be allowed EVAL."
 ))
 
-export const redisCheck = ({ redisUrl }: GatewaySettings): Check =>
-  makeCheck(
-    "redis",
-    Option.isSome(redisUrl)
-      ? redisFound(Redacted.value(redisUrl.value))
-      : Effect.succeed(ok("not used: limits are counted on this machine (GATEWAY_REDIS_URL is not set)"))
-  )
+export const redisFound = ({ redisUrl }: GatewaySettings) =>
+  Option.isSome(redisUrl)
+    ? probeFound(Redacted.value(redisUrl.value))
+    : Effect.succeed(ok("not used: limits are counted on this machine (GATEWAY_REDIS_URL is not set)"))
 
 const endpointFound = (endpoint: string): Effect.Effect<Found> => {
   if (!URL.canParse(endpoint)) {
@@ -150,14 +137,11 @@ const endpointFound = (endpoint: string): Effect.Effect<Found> => {
   })
 }
 
-export const collectorCheck = (environment: Environment): Check => {
+export const collectorFound = (environment: Environment) => {
   const endpoints = new Set(
     [...exportedSignals(environment)].map((signal) => exporterVariable(environment, signal, "ENDPOINT") ?? "")
   )
-  return makeCheck(
-    "collector",
-    endpoints.size === 0
-      ? Effect.succeed(ok("none: nothing is exported (no OTEL_ endpoint is set)"))
-      : Effect.forEach(endpoints, endpointFound)
-  )
+  return endpoints.size === 0
+    ? Effect.succeed(ok("none: nothing is exported (no OTEL_ endpoint is set)"))
+    : Effect.forEach(endpoints, endpointFound)
 }

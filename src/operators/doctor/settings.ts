@@ -8,10 +8,10 @@ import type { Environment, GatewaySettings } from "../../Settings.ts"
 import { activeClouds, type CloudSettings, sitesOf } from "../../settings/clouds.ts"
 import { isLoopback } from "../../settings/fields.ts"
 import { settingNames, unknownSettingLines } from "../../unknownSettings.ts"
-import { type Check, fail, makeCheck, ok, orFail, warn } from "./Finding.ts"
+import { type Found, fail, ok, orFail, warn } from "./Finding.ts"
 
 /** `problem`: why settings could not be read. */
-export const settingsCheck = (environment: Environment, problem: string | undefined): Check => {
+export const settingsFound = (environment: Environment, problem: string | undefined): ReadonlyArray<Found> => {
   const unknown = unknownSettingLines(environment).map((line) => warn(line, "Correct its name, or unset it."))
   const known = settingNames()
   const set = Object.keys(environment).filter((name) => known.has(name) && environment[name] !== "")
@@ -19,11 +19,11 @@ export const settingsCheck = (environment: Environment, problem: string | undefi
     problem === undefined
       ? ok(set.length === 0 ? "all are at their defaults" : `set: ${set.sort().join(", ")}`)
       : fail(problem, "Correct it: docs/operation.md#settings has every setting. The other checks need it.")
-  return makeCheck("settings", Effect.succeed([first, ...unknown]))
+  return [first, ...unknown]
 }
 
 /** Which clouds are active and where; and whether any is. */
-const cloudsFound = ({ host, sandbox }: GatewaySettings, clouds: CloudSettings) => {
+export const cloudsFound = ({ host, sandbox }: GatewaySettings, clouds: CloudSettings) => {
   const choose = `Set ${cloudSettings}.`
   if (activeClouds(clouds).size === 0) {
     if (sandbox === "off") return fail("no cloud is configured, and GATEWAY_SANDBOX is off: the start fails", choose)
@@ -44,32 +44,20 @@ const cloudsFound = ({ host, sandbox }: GatewaySettings, clouds: CloudSettings) 
     ? [...found, warn("GATEWAY_SANDBOX is on: they are neither used nor checked", "Unset it.")]
     : found
 }
-export const cloudsCheck = (settings: GatewaySettings, clouds: CloudSettings): Check =>
-  makeCheck(
-    "clouds",
-    Effect.sync(() => cloudsFound(settings, clouds))
-  )
 
 /** The catalog and the IDs that it gives here. */
-export const catalogCheck = (settings: GatewaySettings, clouds: CloudSettings): Check =>
-  makeCheck(
-    "catalog",
-    loadCatalog(settings).pipe(
-      Effect.map((catalog) => {
-        const { list, leftOut } = requestable(catalog, sitesOf(clouds))
-        const source = catalogSource(settings)
-        const first =
-          list.length === 0 && activeClouds(clouds).size > 0
-            ? fail(
-                `${source}: no model ID can be served here`,
-                "See npm run gateway -- catalog check, and docs/operation.md#what-may-serve-what."
-              )
-            : ok(
-                `${source}: ${catalog.models.length} models, ${list.length} IDs served ${clouds.simulated ? "by the sandbox" : "here"}`
-              )
-        const fix = "Use a region or endpoint that may serve these levels, or take them out of the catalog."
-        return [first, ...leftOutLines(leftOut).map((line) => warn(line, fix))]
-      }),
-      orFail("Correct the file; catalog check FILE says more.")
-    )
-  )
+export const catalogFound = Effect.fnUntraced(function* (settings: GatewaySettings, clouds: CloudSettings) {
+  const catalog = yield* loadCatalog(settings)
+  const { list, leftOut } = requestable(catalog, sitesOf(clouds))
+  const source = catalogSource(settings)
+  const where = clouds.simulated ? "by the sandbox" : "here"
+  const first =
+    list.length === 0 && activeClouds(clouds).size > 0
+      ? fail(
+          `${source}: no model ID can be served here`,
+          "See npm run gateway -- catalog check, and docs/operation.md#what-may-serve-what."
+        )
+      : ok(`${source}: ${catalog.models.length} models, ${list.length} IDs served ${where}`)
+  const fix = "Use a region or endpoint that may serve these levels, or take them out of the catalog."
+  return [first, ...leftOutLines(leftOut).map((line) => warn(line, fix))]
+}, orFail("Correct the file; catalog check FILE says more."))
