@@ -24,7 +24,7 @@ interface GraceOptions {
   readonly file: string
   /** Time for which the keys stay in force. */
   readonly grace: Duration.Duration
-  /** No key works any more. */
+  /** No key works any more; who is refused without one stays so. */
   readonly end: Effect.Effect<void>
   /** The last keys that were read work again. */
   readonly restore: Effect.Effect<void>
@@ -265,7 +265,12 @@ export class Keys extends Context.Service<Keys, ReturnType<typeof make>["service
           }),
           complaint: (message) =>
             `${message}. The API keys that were read before stay in force for ${Duration.format(grace)}, unless the file is fixed.`,
-          looked: makeGrace({ file, grace, end: use(emptyBook), restore: Effect.suspend(() => use(known)) })
+          looked: makeGrace({
+            file,
+            grace,
+            end: Effect.suspend(() => use({ ...emptyBook, callers: known.callers })),
+            restore: Effect.suspend(() => use(known))
+          })
         })
         // Keys expire without a change of the file, and are refused before it says so.
         const { list } = yield* RefusedKeys

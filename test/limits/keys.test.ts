@@ -148,6 +148,8 @@ describe("Keys", () => {
       const fs = yield* FileSystem.FileSystem
       const file = yield* keyFile
       const secret = secretIn(yield* createKey(file, { name: "x" }))
+      const refused = `jwt_${"0".repeat(24)}`
+      yield* revokeKey(file, refused)
       const text = yield* fs.readFileString(file)
       const up = Effect.map(Metric.snapshot, (metrics) =>
         metrics.flatMap((metric) => (metric.id === "gateway_keys_file_up" ? [Object(metric.state).value] : []))
@@ -173,6 +175,8 @@ describe("Keys", () => {
           yield* TestClock.adjust("1 minute")
           yield* eventually(Effect.map(accepts(secret), (accepted) => !accepted))
           yield* Fiber.join(ended)
+          // Who was refused before does not get in by a file that is gone.
+          assert.strictEqual(keys.refusalOf(refused), "revoked")
           // The same text: nothing has changed since it was read.
           yield* fs.writeFileString(file, text)
           yield* fs.chmod(file, 0o600)
