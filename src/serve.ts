@@ -7,19 +7,18 @@ import { readFileSync } from "node:fs"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Console, Context, Duration, Effect, Layer, Option } from "effect"
 import { type CatalogFiles, leftOutLines, loadCatalog } from "./catalog/CatalogStore.ts"
-import { cloudSettings, configuresCloud } from "./catalog/clouds.ts"
+import { configuresCloud } from "./catalog/clouds.ts"
 import { requestable } from "./catalog/Resolver.ts"
 import { cryptoFacts, describeCrypto, requireFips } from "./fips.ts"
 import { refusePlainHttp } from "./plainHttp.ts"
 import { applyProxyRule, shownProxy } from "./proxy.ts"
 import { type Environment, environment, load } from "./Settings.ts"
-import { activeClouds, declarationsOf, loopbacksOf, servesSandbox, sitesOf } from "./settings/clouds.ts"
-import { isLoopback } from "./settings/fields.ts"
+import { activeClouds, declarationsOf, loopbacksOf, requireCloud, servesSandbox, sitesOf } from "./settings/clouds.ts"
 import { crash, statement } from "./statements.ts"
 import { logsLayer } from "./telemetry/logs.ts"
 import { applyTlsPolicy } from "./tlsPolicy.ts"
 import { unknownSettingLines } from "./unknownSettings.ts"
-import { fail } from "./wire/OperatorError.ts"
+import { rephrase } from "./wire/OperatorError.ts"
 import { isWorker, reportReady, runWorkers } from "./workers.ts"
 
 /** What npm runs a script in; some of them become the script's own process, and are then not there. */
@@ -67,18 +66,10 @@ const loadWithSandbox = Effect.gen(function* () {
   const loaded = yield* load(env)
   yield* requireFips(loaded.gateway)
   applyProxyRule(loaded.gateway)
-  const configured = activeClouds(loaded.clouds).size > 0
-  const { host, sandbox, sandboxPace } = loaded.gateway
-  if (sandbox === "off" && !configured) {
-    return yield* fail(
-      `no cloud is configured: set ${cloudSettings}, or GATEWAY_SANDBOX=auto to try the gateway without one`
-    )
-  }
-  if (sandbox === "auto" && !configured && !isLoopback(host)) {
-    // The sandbox's key is public, and the setting of a real cloud may be misspelt.
-    const problem = `no cloud is configured, and ${host} is not a loopback address: set ${cloudSettings}, or GATEWAY_SANDBOX=on to serve the sandbox there`
-    return yield* fail([problem, ...unknownSettingLines(env)].join("; "))
-  }
+  const { sandbox, sandboxPace } = loaded.gateway
+  // The setting of a cloud may be misspelt.
+  const problem = (message: string) => [message, ...unknownSettingLines(env)].join("; ")
+  yield* rephrase(requireCloud(loaded.gateway, loaded.clouds), problem)
   yield* refusePlainHttp(loaded.gateway)
   // The clouds that a worker finds in its environment are the sandbox's already: the first process runs them.
   if (isWorker || !servesSandbox(loaded.gateway, loaded.clouds)) {

@@ -3,9 +3,10 @@
  * With `GATEWAY_LOG_FORMAT=json` each is one object of JSON on a line, like a log line, for collectors that take nothing else.
  */
 
-import { Cause, Data, Duration, Effect, Runtime } from "effect"
+import { Cause, Duration, Effect } from "effect"
 import { environment } from "./Settings.ts"
 import { withoutQuotes } from "./telemetry/logs.ts"
+import { Reported } from "./wire/OperatorError.ts"
 import { escapeJson } from "./wire/print.ts"
 
 const isJson = (): boolean => environment().GATEWAY_LOG_FORMAT === "json"
@@ -30,23 +31,18 @@ export const nodeStatements = (): void => {
 
 // Errors that no handler took: the process has lost track of something, and goes down in order.
 
-/** It is in the log. */
-class Crashed extends Data.TaggedError("Crashed")<{ readonly message: string }> {
-  override readonly [Runtime.errorReported] = false
-}
-
 /**
  * Fails with the first such error; a rejection that no code waits for is one. Those that come while the process goes down are
  * logged, and do not keep it from writing its records; `within` this time it ends.
  */
-export const crash = (within: Duration.Duration): Effect.Effect<never, Crashed> =>
+export const crash = (within: Duration.Duration): Effect.Effect<never, Reported> =>
   Effect.withFiber((fiber) => {
     const run = Effect.runForkWith(fiber.context)
-    return Effect.callback<never, Crashed>((resume) => {
+    return Effect.callback<never, Reported>((resume) => {
       process.on("uncaughtException", (error) => {
         run(Effect.logFatal("An error that no handler took ends the process", Cause.die(error)))
         setTimeout(() => process.exit(1), Duration.toMillis(within)).unref()
-        resume(Effect.fail(new Crashed({ message: error.message })))
+        resume(Effect.fail(new Reported({ message: error.message })))
       })
     })
   })

@@ -1,13 +1,9 @@
 /** Several processes that share the port (`GATEWAY_WORKERS`): the first process starts, replaces and stops them. */
 import cluster from "node:cluster"
-import { Data, Deferred, Duration, Effect, Option, Runtime, Schema } from "effect"
+import { Deferred, Duration, Effect, Option, Schema } from "effect"
 import type { GatewaySettings } from "./Settings.ts"
+import { Reported } from "./wire/OperatorError.ts"
 import { steadyMillis } from "./wire/steady.ts"
-
-/** The first worker ended before it listened. It has printed why. */
-class WorkerFailed extends Data.TaggedError("WorkerFailed")<{ readonly message: string }> {
-  override readonly [Runtime.errorReported] = false
-}
 
 /** Whether this process is a worker. */
 export const isWorker = cluster.isWorker
@@ -78,9 +74,9 @@ const live = (
 export const runWorkers = Effect.fnUntraced(function* <E, R>(options: WorkersOptions<E, R>) {
   const { environment, settings } = options
   const stopWithin = Duration.sum(Duration.sum(settings.drainDelay, settings.drainTimeout), patience)
-  const first = yield* Deferred.make<number, WorkerFailed>()
+  const first = yield* Deferred.make<number, Reported>()
 
-  const keep = Effect.fnUntraced(function* (slot: number, ready: Deferred.Deferred<number, WorkerFailed>) {
+  const keep = Effect.fnUntraced(function* (slot: number, ready: Deferred.Deferred<number, Reported>) {
     if (slot > 0) yield* Deferred.await(first)
     let pause = firstPause
     while (true) {
@@ -88,7 +84,8 @@ export const runWorkers = Effect.fnUntraced(function* <E, R>(options: WorkersOpt
       const reason = yield* live({ ...environment, ...environmentOf(settings, slot) }, stopWithin, (port) => {
         Deferred.doneUnsafe(ready, Effect.succeed(port))
       })
-      if (yield* Deferred.fail(first, new WorkerFailed({ message: `the first worker ended: ${reason}` }))) return
+      // One that ended before it listened has printed why.
+      if (yield* Deferred.fail(first, new Reported({ message: `the first worker ended: ${reason}` }))) return
       if ((yield* steadyMillis) - startedAt > young) pause = firstPause
       yield* Effect.logError(`A worker has ended (${reason}). Another one takes its place in ${pause} ms.`).pipe(
         Effect.annotateLogs({ worker: slot })
@@ -98,7 +95,7 @@ export const runWorkers = Effect.fnUntraced(function* <E, R>(options: WorkersOpt
     }
   })
 
-  const others = Array.from({ length: settings.workers - 1 }, () => Deferred.makeUnsafe<number, WorkerFailed>())
+  const others = Array.from({ length: settings.workers - 1 }, () => Deferred.makeUnsafe<number, Reported>())
   const all = [first, ...others]
   const announced = Effect.forEach(all, (ready) => Deferred.await(ready)).pipe(
     Effect.flatMap(([port = settings.port]) => options.announce(port))

@@ -1,8 +1,9 @@
 /** The clouds' settings: where each is, what an address of the operator's own may serve, and with which credentials. */
-import { Config, Option, Result, Schema } from "effect"
-import { clouds as allClouds, type Cloud, cloudFacts } from "../catalog/clouds.ts"
+import { Config, Effect, Option, Result, Schema } from "effect"
+import { clouds as allClouds, type Cloud, cloudFacts, cloudSettings } from "../catalog/clouds.ts"
 import { type Authorization, boundaryExample, formatBoundary, parseBoundary } from "../catalog/Level.ts"
 import { isVendorHost, placesOf, rowOf, type Site, type Sites } from "../catalog/Partition.ts"
+import { fail } from "../wire/OperatorError.ts"
 import { baseUrl, checked, flag, hostOf, isLoopback, optional, refuse, secret } from "./fields.ts"
 
 /** A place of Google's in the partition table; `global` would let requests be served anywhere. */
@@ -132,11 +133,25 @@ export type AzureSettings = Config.Success<typeof azure>
 export const activeClouds = (clouds: CloudSettings): ReadonlySet<Cloud> =>
   new Set(allClouds.filter((cloud) => clouds[cloud]._tag === "Some"))
 
+interface SandboxSettings {
+  readonly host: string
+  readonly sandbox: "auto" | "on" | "off"
+}
+
 /** Whether the sandbox takes the place of the clouds: asked for, or for a trial that no other machine reaches. */
-export const servesSandbox = (
-  { host, sandbox }: { readonly host: string; readonly sandbox: "auto" | "on" | "off" },
-  clouds: CloudSettings
-): boolean => sandbox === "on" || (sandbox === "auto" && activeClouds(clouds).size === 0 && isLoopback(host))
+export const servesSandbox = ({ host, sandbox }: SandboxSettings, clouds: CloudSettings): boolean =>
+  sandbox === "on" || (sandbox === "auto" && activeClouds(clouds).size === 0 && isLoopback(host))
+
+/** Fails where no cloud is configured, and the sandbox does not take its place. Its key is public, so another machine may not reach it unasked. */
+export const requireCloud = (settings: SandboxSettings, clouds: CloudSettings) => {
+  const { host, sandbox } = settings
+  if (activeClouds(clouds).size > 0 || servesSandbox(settings, clouds)) return Effect.void
+  return fail(
+    sandbox === "off"
+      ? `no cloud is configured: set ${cloudSettings}, or GATEWAY_SANDBOX=auto to try the gateway without one`
+      : `no cloud is configured, and ${host} is not a loopback address: set ${cloudSettings}, or GATEWAY_SANDBOX=on to serve the sandbox there`
+  )
+}
 
 /** A cloud is active when its first variable is set; the rest of it must then be right. */
 const when = <A>(cloud: Cloud, config: Config.Config<A>) =>

@@ -1,7 +1,13 @@
 /** An error that the operator can fix. `message` is one line: what is wrong, and what would work. */
-import { Data, Effect } from "effect"
+import { Data, Effect, Runtime } from "effect"
 
 export class OperatorError extends Data.TaggedError("OperatorError")<{ readonly message: string }> {}
+
+/** A failure that has been printed or logged already. */
+export class Reported extends Data.TaggedError("Reported")<{ readonly message: string }> {
+  override readonly [Runtime.errorReported] = false
+}
+
 export const fail = (message: string) => Effect.fail(new OperatorError({ message }))
 
 /** A failure as an `OperatorError`, with another message. */

@@ -166,7 +166,12 @@ describe("doctor", () => {
       "reach vertex",
       /^fail: us-east5-aiplatform\.googleapis\.com cannot be reached: .*127\.0\.0\.1:1 -> .*GATEWAY_HTTPS_PROXY/
     ],
-    ["no FIPS provider", () => ({ GATEWAY_FIPS: "required" }), "fips", /^fail: OpenSSL .* -> .*docs\/fips\.md/],
+    [
+      "no FIPS provider",
+      () => ({ GATEWAY_FIPS: "required" }),
+      "fips",
+      /^fail: GATEWAY_FIPS is required.* -> .*docs\/fips\.md/
+    ],
     ["no catalog", () => ({ GATEWAY_CATALOG_FILE: join(directory, "none") }), "catalog", /^fail: .*no such file/],
     [
       "no keys",

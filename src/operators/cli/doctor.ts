@@ -1,14 +1,10 @@
 /** `doctor`: what is wrong with this configuration, and how to fix it (docs/operation.md#doctor). */
-import { Console, Effect, Runtime, Schema } from "effect"
+import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { environment } from "../../Settings.ts"
+import { Reported } from "../../wire/OperatorError.ts"
 import { passed, reportJson, reportText } from "../doctor/Finding.ts"
 import { jsonFlag, onFlag, print } from "./shared.ts"
-
-/** The report is printed already. */
-class Failed extends Schema.TaggedError<Failed>()("Failed", { message: Schema.String }) {
-  override readonly [Runtime.errorReported] = false
-}
 
 export const doctorCommand = Command.make(
   "doctor",
@@ -26,6 +22,6 @@ export const doctorCommand = Command.make(
     const { examine } = yield* Effect.promise(() => import("../doctor/examine.ts"))
     const findings = yield* examine(environment(), live)
     yield* Console.log(json ? reportJson(findings) : reportText(findings))
-    if (!passed(findings)) return yield* new Failed({ message: "a check failed" })
+    if (!passed(findings)) return yield* new Reported({ message: "a check failed" })
   })
 ).pipe(Command.withDescription("Check this configuration, and say how to fix it; exits with 1 when a check fails"))

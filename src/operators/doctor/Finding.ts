@@ -21,6 +21,9 @@ export const fail = (message: string, fix: string): Found => ({ state: "fail", m
 export const orFail = (fix: string, explain = (message: string) => message) =>
   Effect.catch(({ message }: { readonly message: string }) => Effect.succeed(fail(explain(message), fix)))
 
+/** Says of what refuses a start how it is fixed. */
+export const orStartFails = (fix: string) => orFail(fix, (message) => `${message}; the start fails`)
+
 export const passed = (findings: ReadonlyArray<Finding>): boolean => findings.every(({ state }) => state !== "fail")
 
 type Find = Effect.Effect<

@@ -47,7 +47,7 @@ export const examine = Effect.fnUntraced(function* (environment: Environment, li
     return yield* runChecks([
       ["settings", Effect.succeed(settingsFound(environment, problem))],
       ["collector", collectorFound(environment)],
-      ["fips", Effect.succeed(fipsFound(undefined))]
+      ["fips", fipsFound({ fips: "off" })]
     ])
   }
   const { gateway, clouds: configured } = loaded.success
@@ -58,12 +58,12 @@ export const examine = Effect.fnUntraced(function* (environment: Environment, li
     Option.toArray(Option.map(file, check))
   return yield* runChecks([
     ["settings", Effect.succeed(settingsFound(environment, undefined))],
-    ["clouds", Effect.succeed(cloudsFound(gateway, configured))],
+    ["clouds", cloudsFound(gateway, configured)],
     ["catalog", catalogFound(gateway, clouds)],
     ...(sandbox ? [] : cloudChecks(gateway, clouds)),
     ["key file", keysFound(gateway, sandbox)],
     ["tls", tlsFound(gateway)],
-    ["fips", Effect.succeed(fipsFound(gateway.fips === "required"))],
+    ["fips", fipsFound(gateway)],
     ["redis", redisFound(gateway)],
     ["state", stateFound(gateway)],
     ["usage log", usageLogFound(gateway)],

@@ -20,7 +20,7 @@ import type { GatewaySettings } from "../../Settings.ts"
 import { isLoopback } from "../../settings/fields.ts"
 import { readNotice } from "../../settings/notice.ts"
 import { plural } from "../../wire/plural.ts"
-import { type Found, fail, ok, orFail, warn } from "./Finding.ts"
+import { type Found, fail, ok, orStartFails, warn } from "./Finding.ts"
 
 const attempt = <A>(promise: () => Promise<A>) =>
   Effect.tryPromise({ try: promise, catch: (cause) => ({ message: writeProblem(cause) }) })
@@ -84,10 +84,7 @@ const plainFound = (settings: GatewaySettings) =>
         ? ok(`off: only this machine reaches ${settings.host}`)
         : ok("off: GATEWAY_PLAIN_HTTP is set, so a proxy in front of the gateway ends TLS")
     ),
-    orFail(
-      "Set GATEWAY_TLS_CERT and GATEWAY_TLS_KEY; docs/fips.md#tls has the versions.",
-      (message) => `${message}; the start fails`
-    )
+    orStartFails("Set GATEWAY_TLS_CERT and GATEWAY_TLS_KEY; docs/fips.md#tls has the versions.")
   )
 
 export const tlsFound = Effect.fnUntraced(function* (settings: GatewaySettings) {

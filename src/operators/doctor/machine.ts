@@ -1,10 +1,10 @@
 /** Checks of what the gateway runs on beside the clouds: ports, open files, FIPS, Redis and the collector. */
 import { createConnection, createServer } from "node:net"
 import { Effect, FileSystem, Option, Redacted } from "effect"
-import { cryptoFacts, describeCrypto } from "../../fips.ts"
+import { cryptoFacts, describeCrypto, requireFips } from "../../fips.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
 import { exportedSignals, exporterVariable } from "../../Telemetry.ts"
-import { type Found, fail, ok, orFail, warn } from "./Finding.ts"
+import { type Found, fail, ok, orFail, orStartFails, warn } from "./Finding.ts"
 
 /** The error code of listening there, or undefined where it works. The port is given back. */
 const listenError = (host: string, port: number) =>
@@ -81,16 +81,11 @@ export const filesLimitFound = Effect.fnUntraced(function* ({ maxInFlight, worke
     : ok(`${limit} may be open`)
 })
 
-/** `required` is undefined where the settings cannot be read. */
-export const fipsFound = (required: boolean | undefined): Found => {
-  const facts = cryptoFacts()
-  return required === true && !facts.fips
-    ? fail(
-        `${describeCrypto(facts)}, and GATEWAY_FIPS is required: the start fails`,
-        "Name OpenSSL's FIPS module in OPENSSL_CONF and set NODE_OPTIONS=--force-fips: see docs/fips.md."
-      )
-    : ok(describeCrypto(facts))
-}
+export const fipsFound = (settings: Pick<GatewaySettings, "fips">) =>
+  requireFips(settings).pipe(
+    Effect.as(ok(describeCrypto(cryptoFacts()))),
+    orStartFails("Name OpenSSL's FIPS module in OPENSSL_CONF and set NODE_OPTIONS=--force-fips: see docs/fips.md.")
+  )
 
 /** Succeeds where something accepts connections. */
 export const connects = (host: string, port: number) =>

@@ -5,10 +5,9 @@ import { clouds as allClouds, cloudSettings } from "../../catalog/clouds.ts"
 import { formatBoundary } from "../../catalog/Level.ts"
 import { requestable } from "../../catalog/Resolver.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
-import { activeClouds, type CloudSettings, sitesOf } from "../../settings/clouds.ts"
-import { isLoopback } from "../../settings/fields.ts"
+import { activeClouds, type CloudSettings, requireCloud, sitesOf } from "../../settings/clouds.ts"
 import { settingNames, unknownSettingLines } from "../../unknownSettings.ts"
-import { type Found, fail, ok, orFail, warn } from "./Finding.ts"
+import { type Found, fail, ok, orFail, orStartFails, warn } from "./Finding.ts"
 
 /** `problem`: why settings could not be read. */
 export const settingsFound = (environment: Environment, problem: string | undefined): ReadonlyArray<Found> => {
@@ -22,17 +21,16 @@ export const settingsFound = (environment: Environment, problem: string | undefi
   return [first, ...unknown]
 }
 
+const choose = `Set ${cloudSettings}.`
+
 /** Which clouds are active and where; and whether any is. */
-export const cloudsFound = ({ host, sandbox }: GatewaySettings, clouds: CloudSettings) => {
-  const choose = `Set ${cloudSettings}.`
+export const cloudsFound = Effect.fnUntraced(function* (settings: GatewaySettings, clouds: CloudSettings) {
+  yield* requireCloud(settings, clouds)
   if (activeClouds(clouds).size === 0) {
-    if (sandbox === "off") return fail("no cloud is configured, and GATEWAY_SANDBOX is off: the start fails", choose)
-    return sandbox === "auto" && !isLoopback(host)
-      ? fail(`no cloud is configured, and ${host} is not loopback: the start fails`, choose)
-      : [
-          warn("no cloud is configured: the sandbox starts", `${choose} For a trial nothing needs to be done.`),
-          ok("the sandbox's clouds and their credentials are made at each start; --live asks them")
-        ]
+    return [
+      warn("no cloud is configured: the sandbox starts", `${choose} For a trial nothing needs to be done.`),
+      ok("the sandbox's clouds and their credentials are made at each start; --live asks them")
+    ]
   }
   const sites = sitesOf(clouds)
   const found = allClouds.flatMap((cloud) => {
@@ -40,10 +38,10 @@ export const cloudsFound = ({ host, sandbox }: GatewaySettings, clouds: CloudSet
     if (place === undefined) return []
     return [ok(`${cloud} at ${place}${declared === undefined ? "" : `, declared ${formatBoundary(declared)}`}`)]
   })
-  return sandbox === "on"
+  return settings.sandbox === "on"
     ? [...found, warn("GATEWAY_SANDBOX is on: they are neither used nor checked", "Unset it.")]
     : found
-}
+}, orStartFails(choose))
 
 /** The catalog and the IDs that it gives here. */
 export const catalogFound = Effect.fnUntraced(function* (settings: GatewaySettings, clouds: CloudSettings) {
