@@ -9,24 +9,30 @@ const alternativeName = /(?:^|, )([^:,"]+):("(?:[^"\\]|\\.)*"|[^,]*)/g
 
 const unquoted = (text: string): string => (text.startsWith('"') ? String(JSON.parse(text)) : text)
 
-/** What rules look at, and how a caller is called. */
-export const fieldsOf = ({ issuer, serialNumber, subject, subjectAltName }: X509Certificate) => {
-  const names = [...(subjectAltName ?? "").matchAll(alternativeName)]
+/** What rules look at, and how a caller is called. Node has no text of an empty name, which its types do not say. */
+export const fieldsOf = ({ issuer = "", serialNumber, subject = "", subjectAltName = "" }: X509Certificate) => {
+  const names = [...subjectAltName.matchAll(alternativeName)]
   const of = (wanted: string) => names.flatMap(([, kind, name = ""]) => (kind === wanted ? [unquoted(name)] : []))
+  /** Of the subject alternative name: user principal names, URIs (SPIFFE IDs), DNS names, e-mail addresses. */
+  const alternatives = {
+    upn: of("othername").flatMap((name) => (name.startsWith("UPN:") ? [name.slice(4)] : [])),
+    uri: of("URI"),
+    dns: of("DNS"),
+    email: of("email")
+  }
   const lines = subject.split("\n")
+  const [alternative = "", ...more] = Object.values(alternatives).flat()
   return {
     /** `CN=DOE.JANE.1234567890,O=Agency`: the attributes in the certificate's order, commas in values escaped. */
     subject: lines.join(","),
     issuer: issuer.split("\n").join(","),
     /** Hexadecimal capitals, without leading zeros. */
     serial: plainSerial(serialNumber),
-    /** Of the subject alternative name: user principal names, URIs (SPIFFE IDs), DNS names, e-mail addresses. */
-    upn: of("othername").flatMap((name) => (name.startsWith("UPN:") ? [name.slice(4)] : [])),
-    uri: of("URI"),
-    dns: of("DNS"),
-    email: of("email"),
-    /** The common name, or the whole subject. */
-    name: lines.find((line) => line.startsWith("CN="))?.slice(3) ?? lines.join(",")
+    ...alternatives,
+    /** Whose it is: the subject, or the names that stand for an empty one (RFC 5280, section 4.1.2.6). */
+    holder: lines.join(",") || JSON.stringify([alternative, ...more]),
+    /** The common name, or the whole subject, or the first of the other names. */
+    name: lines.find((line) => line.startsWith("CN="))?.slice(3) ?? (lines.join(",") || alternative)
   }
 }
 export type CertificateFields = ReturnType<typeof fieldsOf>

@@ -122,7 +122,7 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
 
       const ofCertificate = (certificate: X509Certificate) => {
         const fields = fieldsOf(certificate)
-        const id = callerId("crt", fields.issuer, fields.subject)
+        const id = callerId("crt", fields.issuer, fields.holder)
         return admitted(() => {
           const issued = authoritiesOf(certificate, trust().authorities, clock.currentTimeMillisUnsafe())
           if (Result.isFailure(issued)) {

@@ -10,6 +10,7 @@ import { TestClock } from "effect/testing"
 import { examine } from "../../src/operators/doctor/examine.ts"
 import { type Finding, passed, reportJson, reportText, runChecks } from "../../src/operators/doctor/Finding.ts"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
+import { makeAuthority } from "../identity/certificates.ts"
 import { hasRedis, testRedis } from "../limits/redis.ts"
 import { start } from "../operation/child.ts"
 import { guardsFile, startDetector } from "../support/detector.ts"
@@ -312,6 +313,16 @@ describe("doctor", () => {
       assert.match(yield* at("2027-01-01"), /^ok: .*\(CN=localhost\) is valid until 2126-10-28/)
       assert.match(yield* at("2126-10-18"), /^warn: .*expires on 2126-10-28, in 11 days -> Renew/)
       assert.match(yield* at("2127-01-01"), /^fail: .*expired on 2126-10-28 -> Renew/)
+      // Of a certificate without a subject, as public authorities issue them.
+      const authority = makeAuthority(directory, "CA")
+      authority.issue("nameless", { subject: "/", names: "DNS:gateway.agency.gov", usage: "serverAuth" })
+      const nameless = {
+        GATEWAY_TLS_CERT: authority.path("nameless.pem"),
+        GATEWAY_TLS_KEY: authority.path("nameless.key")
+      }
+      yield* TestClock.setTime(Date.now() + 60_000)
+      assert.match(shown(yield* check(nameless), "tls"), /^warn: .*nameless\.pem \(no subject\) expires on /)
+      yield* TestClock.setTime(Date.parse("2127-01-01"))
       const own = { name: "pii", url: "https://127.0.0.1:9", certificate: "c.pem", key: "k.pem" }
       const found = shown(yield* check(guards("own.json", own)), "guards file")
       assert.match(found, /\nfail: .*c\.pem .*expired on 2126-10-28 -> Renew.*\nwarn: .*k\.pem: others may read it/)

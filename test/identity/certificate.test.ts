@@ -68,6 +68,16 @@ describe("a client certificate", () => {
     })
   })
 
+  it("may have alternative names only, as those of workloads do", () => {
+    const workload = agency.issue("nameless", { subject: "/", names: "URI:spiffe://agency.gov/a,DNS:a.agency.gov" })
+    const other = agency.issue("other-nameless", { subject: "/", names: "URI:spiffe://agency.gov/b" })
+    const fields = fieldsOf(workload)
+    assert.deepInclude(fields, { subject: "", uri: ["spiffe://agency.gov/a"], name: "spiffe://agency.gov/a" })
+    assert.deepStrictEqual(authoritiesOf(workload, authority(), now), Result.succeed(["agency"]))
+    // One is not refused or counted for the other.
+    assert.notStrictEqual(fields.holder, fieldsOf(other).holder)
+  })
+
   it("cannot write one name so that it is read as two", () => {
     // In a section of its configuration, OpenSSL takes commas for a part of the value.
     writeFileSync(

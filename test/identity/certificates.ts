@@ -19,7 +19,7 @@ policy = any
 copy_extensions = copy
 unique_subject = no
 [any]
-commonName = supplied
+commonName = optional
 organizationName = optional
 [req]
 distinguished_name = name
