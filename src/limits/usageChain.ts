@@ -91,9 +91,9 @@ export interface ChainOptions {
   readonly signer?: Signer | undefined
 }
 
-/** What a signature is of: its record's place, and the digest of what stands before. */
-export const signedText = ({ instance, prev, seq }: Pick<Link, "instance" | "seq" | "prev">): string =>
-  `${instance}:${seq}:${prev}`
+/** What a signature is of: its record's place, the digest of what stands before, and whether it is the last record. */
+export const signedText = ({ instance, prev, seq }: Pick<Link, "instance" | "seq" | "prev">, last: boolean): string =>
+  `${instance}:${seq}:${prev}${last ? ":last" : ""}`
 
 /** A new chain. `before`: what stood last in the file when the process started. */
 export const makeChain = (
@@ -121,7 +121,7 @@ export const makeChain = (
   const seal = (last: boolean): string => {
     if (signer === undefined) return ""
     sealed = seq + 1
-    const signature = signer.sign(signedText({ instance, seq: sealed, prev: digest }))
+    const signature = signer.sign(signedText({ instance, seq: sealed, prev: digest }, last))
     const detail = { key: signer.key, signature, ...(last ? { last: "true" } : {}) }
     return link(eventOf({ audit: "chain.signed", outcome: "success", detail }))
   }

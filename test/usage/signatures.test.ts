@@ -7,6 +7,7 @@ import { join } from "node:path"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
+import { ocsfPlace } from "../../src/limits/ocsf.ts"
 import { makeUsageLog } from "../../src/limits/UsageLog.ts"
 import { makeChain, type RecordFormat, readSigner, readVerifier } from "../../src/limits/usageChain.ts"
 import { makeChainChecking } from "../../src/operators/usage/chainCheck.ts"
@@ -62,6 +63,23 @@ describe.each(["gateway", "ocsf"] as const)("a signed chain in the form %s", (fo
       const { breaks, covered, open } = await check(lines.slice(0, kept))
       assert.deepStrictEqual([breaks, covered], [0, 4])
       assert.match(open.join(), new RegExp(text))
+    }
+  })
+
+  it("shows that a signature was made the last one by another hand, or is it no more", async () => {
+    const claiming = (line: string, last: string | undefined) => {
+      const event = JSON.parse(line)
+      const { detail } = event.unmapped ?? event
+      if (last === undefined) delete detail.last
+      else detail.last = last
+      // Who writes the file can make the fingerprint anew.
+      if (event.attestation_list) event.attestation_list[0].fingerprint.value = ocsfPlace(event)?.digest
+      return JSON.stringify(event)
+    }
+    const cut = [...lines.slice(0, 3), claiming(lines[3] ?? "", "true")]
+    for (const changed of [cut, lines.with(6, claiming(lines[6] ?? "", undefined))]) {
+      const { breaksAt } = await check(changed)
+      assert.match(breaksAt.map(({ text }) => text).join(), /^has a wrong signature/)
     }
   })
 

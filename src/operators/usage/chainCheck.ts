@@ -169,8 +169,9 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true, 
     if (!isSeal(record)) return
     if (verifier === undefined) return void counts.unchecked++
     const { instance, seq } = link
-    const { key, last, signature } = record.detail
-    if (verifier.isSigned(signedText(link), signature)) chain.signed = { seq, last: last !== undefined }
+    const { key, signature } = record.detail
+    const last = record.detail.last !== undefined
+    if (verifier.isSigned(signedText(link, last), signature)) chain.signed = { seq, last }
     else {
       const text =
         key === verifier.key ? "has a wrong signature: it was changed" : `is signed with another key (${key})`
