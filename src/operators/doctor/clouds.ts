@@ -1,6 +1,6 @@
 /** Checks of the clouds without a request for a model: credentials, and the clock. */
 import { Dispatcher } from "@effect/platform-node/NodeHttpClient"
-import { Array as Arr, Duration, Effect, Layer, Option, Record, type Scope } from "effect"
+import { Duration, Effect, Layer, Option, Record, type Scope } from "effect"
 import type { Cloud } from "../../catalog/clouds.ts"
 import * as azure from "../../cloud/azure.ts"
 import * as bedrock from "../../cloud/bedrock.ts"
@@ -23,50 +23,40 @@ interface Target {
 const firstSet = (named: Readonly<Record<string, Option.Option<unknown>>>, otherwise: string): string =>
   Object.keys(Record.getSomes(named))[0] ?? otherwise
 
-export const targets = (clouds: CloudSettings): ReadonlyArray<Target> =>
-  Arr.getSomes([
-    Option.map(
-      clouds.vertex,
-      (settings): Target => ({
-        cloud: "vertex",
-        credential: firstSet({ VERTEX_ACCESS_TOKEN: settings.accessToken }, "Application Default Credentials"),
-        auth: vertex.credentialOf(settings),
-        origin: Option.getOrElse(settings.baseUrl, () => vertex.host(settings.location)),
-        region: settings.location
-      })
+export const targets = (clouds: CloudSettings): ReadonlyArray<Target> => [
+  ...Option.toArray(clouds.vertex).map((settings) => ({
+    cloud: "vertex" as const,
+    credential: firstSet({ VERTEX_ACCESS_TOKEN: settings.accessToken }, "Application Default Credentials"),
+    auth: vertex.credentialOf(settings),
+    origin: Option.getOrElse(settings.baseUrl, () => vertex.host(settings.location)),
+    region: settings.location
+  })),
+  ...Option.toArray(clouds.bedrock).map((settings) => ({
+    cloud: "bedrock" as const,
+    credential: firstSet(
+      { AWS_BEARER_TOKEN_BEDROCK: settings.bearerToken, AWS_ACCESS_KEY_ID: settings.keys },
+      "the AWS default chain"
     ),
-    Option.map(
-      clouds.bedrock,
-      (settings): Target => ({
-        cloud: "bedrock",
-        credential: firstSet(
-          { AWS_BEARER_TOKEN_BEDROCK: settings.bearerToken, AWS_ACCESS_KEY_ID: settings.keys },
-          "the AWS default chain"
-        ),
-        auth: bedrock.credentialOf(settings),
-        origin: Option.getOrElse(settings.baseUrl, () => bedrock.host(settings, settings.region)),
-        region: settings.region
-      })
+    auth: bedrock.credentialOf(settings),
+    origin: Option.getOrElse(settings.baseUrl, () => bedrock.host(settings, settings.region)),
+    region: settings.region
+  })),
+  ...Option.toArray(clouds.azure).map((settings) => ({
+    cloud: "azure" as const,
+    credential: firstSet(
+      {
+        AZURE_OPENAI_API_KEY: settings.apiKey,
+        "Entra ID, client secret": settings.clientSecret,
+        "Entra ID, client certificate": settings.clientCertificatePath,
+        "Entra ID, workload identity": settings.federatedTokenFile
+      },
+      "Entra ID, managed identity"
     ),
-    Option.map(
-      clouds.azure,
-      (settings): Target => ({
-        cloud: "azure",
-        credential: firstSet(
-          {
-            AZURE_OPENAI_API_KEY: settings.apiKey,
-            "Entra ID, client secret": settings.clientSecret,
-            "Entra ID, client certificate": settings.clientCertificatePath,
-            "Entra ID, workload identity": settings.federatedTokenFile
-          },
-          "Entra ID, managed identity"
-        ),
-        auth: azure.credentialOf(settings),
-        origin: settings.endpoint,
-        region: settings.region
-      })
-    )
-  ])
+    auth: azure.credentialOf(settings),
+    origin: settings.endpoint,
+    region: settings.region
+  }))
+]
 
 /** Got as a call would get it. */
 const credentialFound = ({ auth, credential, origin, region }: Target): Effect.Effect<Found> =>
