@@ -55,25 +55,22 @@ const orNone = (value: string | number | undefined): string => value?.toString()
 /** Millionths, as units with cents, not rounded up. */
 const money = (millionths: number): string => (Math.floor(millionths / 10_000) / 100).toFixed(2)
 
-const limitHeads = limitNames.map((name) => limitKinds[name].option.toUpperCase())
-const limitCells = (of: Limits): ReadonlyArray<string> => limitNames.map((name) => orNone(of[name]))
+type Column<A> = readonly [head: string, cell: (of: A, use: Use | undefined) => string]
+const used = <A>(head: string, cell: (use: Use, of: A) => string): Column<A> => [
+  head,
+  (of, use) => (use === undefined ? "?" : cell(use, of))
+]
 
-const useHeads = ["USED TODAY", "COST TODAY", "USED", "COST"]
-/** Today's are counted where they are limited. */
-const useCells = (use: Use | undefined, { dailyCost, dailyTokens }: Limits): ReadonlyArray<string> =>
-  use === undefined
-    ? useHeads.map(() => "?")
-    : [
-        dailyTokens === undefined ? "-" : String(use.dailyTokens),
-        dailyCost === undefined ? "-" : money(use.dailyCost),
-        String(use.monthlyTokens),
-        money(use.monthlyCost)
-      ]
+const limitColumns: ReadonlyArray<Column<Limits>> = [
+  ...limitNames.map((name): Column<Limits> => [limitKinds[name].option.toUpperCase(), (of) => orNone(of[name])]),
+  // Today's are counted where they are limited.
+  used("USED TODAY", (use, { dailyTokens }) => (dailyTokens === undefined ? "-" : String(use.dailyTokens))),
+  used("COST TODAY", (use, { dailyCost }) => (dailyCost === undefined ? "-" : money(use.dailyCost))),
+  used("USED", ({ monthlyTokens }) => String(monthlyTokens)),
+  used("COST", ({ monthlyCost }) => money(monthlyCost))
+]
 
 const timeOf = (millis: number) => DateTime.makeUnsafe(millis)
-const lastUseCell = (use: Use | undefined): string =>
-  use === undefined ? "?" : use.lastUse === 0 ? "-" : minute(timeOf(use.lastUse))
-
 /** With a time, as the key has others. */
 const shownUse = (use: Use | undefined) =>
   use === undefined ? null : { ...use, lastUse: use.lastUse === 0 ? null : DateTime.formatIso(timeOf(use.lastUse)) }
@@ -90,10 +87,11 @@ const idleKeys = Effect.fnUntraced(function* (options: ListOptions, { keys }: Ke
   )
 })
 
-/** Without columns in which no row has anything. */
-const shortTable = ([heads = [], ...rows]: ReadonlyArray<ReadonlyArray<string>>): string => {
+/** One row each, without columns in which no row has anything. */
+const listTable = <A>(items: ReadonlyArray<A>, uses: ReadonlyArray<Use>, columns: ReadonlyArray<Column<A>>): string => {
+  const rows = items.map((item, n) => columns.map(([, cell]) => cell(item, uses[n])))
   const isUsed = (_: string, at: number) => rows.some((row) => row[at] !== "-" && row[at] !== "all")
-  return table([heads.filter(isUsed), ...rows.map((row) => row.filter(isUsed))])
+  return table([columns.map(([head]) => head), ...rows].map((row) => row.filter(isUsed)))
 }
 
 /** Callers without keys that are refused. */
@@ -128,20 +126,18 @@ export const listKeys = Effect.fnUntraced(function* (
       ? `There are no keys in ${file}. Create one: npm run gateway -- keys create --name NAME\n${callersText(callers)}`
       : `Every key that works was used within ${options.unused}.\n`
   }
-  const heads = ["ID", "NAME", "STATUS", "TEAM", "OWNER", "MODELS", "LEVELS", ...limitHeads, ...useHeads, "LAST USE"]
-  const rows = keys.map((key, n) => [
-    key.id,
-    key.name,
-    status(key, now),
-    orNone(key.team),
-    orNone(key.owner),
-    orAll(key.models),
-    orAll(key.levels),
-    ...limitCells(key),
-    ...useCells(totals.keys[n], key),
-    lastUseCell(totals.keys[n])
+  const shown = listTable<Key>(keys, totals.keys, [
+    ["ID", ({ id }) => id],
+    ["NAME", ({ name }) => name],
+    ["STATUS", (key) => status(key, now)],
+    ["TEAM", ({ team }) => orNone(team)],
+    ["OWNER", ({ owner }) => orNone(owner)],
+    ["MODELS", ({ models }) => orAll(models)],
+    ["LEVELS", ({ levels }) => orAll(levels)],
+    ...limitColumns,
+    used("LAST USE", ({ lastUse }) => (lastUse === 0 ? "-" : minute(timeOf(lastUse))))
   ])
-  return shortTable([heads, ...rows]) + callersText(callers) + warning(totals)
+  return shown + callersText(callers) + warning(totals)
 })
 
 const keysIn = ({ name }: Team, { keys }: KeyBook): number =>
@@ -159,11 +155,10 @@ export const listTeams = Effect.fnUntraced(function* (file: string, options: Lis
     })
   }
   if (teams.length === 0) return `There are no teams in ${file}. Create one: npm run gateway -- teams create NAME\n`
-  const heads = ["TEAM", "KEYS", ...limitHeads, ...useHeads]
-  const rows = teams.map((team, n) => [
-    ...[team.name, String(keysIn(team, book))],
-    ...limitCells(team),
-    ...useCells(totals.teams[n], team)
+  const shown = listTable<Team>(teams, totals.teams, [
+    ["TEAM", ({ name }) => name],
+    ["KEYS", (team) => String(keysIn(team, book))],
+    ...limitColumns
   ])
-  return shortTable([heads, ...rows]) + warning(totals)
+  return shown + warning(totals)
 })
