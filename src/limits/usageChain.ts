@@ -144,6 +144,15 @@ const Link = Schema.Struct({
 export type Link = typeof Link.Type
 const isLink = Schema.is(Link)
 
+/** How many names an event has, in its text and parsed: fewer where one stands twice, of which other readers may take the other value. */
+const namesIn = (line: string): number =>
+  [...line.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?/g)].filter(([, colon]) => colon !== undefined).length
+const namesOf = (value: unknown): number => {
+  if (typeof value !== "object" || value === null) return 0
+  const inside = Object.values(value).reduce((sum: number, item) => sum + namesOf(item), 0)
+  return Array.isArray(value) ? inside : inside + Object.keys(value).length
+}
+
 /**
  * The place of a record and its digest, of its line and what was parsed of it; undefined for one that has none, or whose place makes
  * no sense. `isWhole` is false where the record names another digest for itself.
@@ -153,7 +162,8 @@ export const linkOf = (line: string, record: unknown) => {
   const found = isObject<Json>(record) ? ocsfPlace(record) : undefined
   if (found === undefined) return undefined
   const link = { ...found.place, prev: found.place.prev ?? noDigest }
-  return isLink(link) ? { link, digest: found.digest, isWhole: found.digest === found.named } : undefined
+  const isWhole = found.digest === found.named && namesIn(line) === namesOf(record)
+  return isLink(link) ? { link, digest: found.digest, isWhole } : undefined
 }
 export type Linked = NonNullable<ReturnType<typeof linkOf>>
 

@@ -127,6 +127,21 @@ describe("a chain of OCSF events", () => {
     assert.match(check(changed).breaksAt[0]?.text ?? "", /own fingerprint/)
   })
 
+  it("shows a name that stands twice, of which other readers take the other value", () => {
+    const line = lines[1] ?? ""
+    for (const twice of [
+      line.replace("{", '{"message":"other",'),
+      line.replace('"tokens":{', '"tokens":{"input" : 1,'),
+      line.replace('"key_id"', '"key_\\u0069d":"key_2","key_id"')
+    ]) {
+      assert.match(check(lines.with(1, twice)).breaksAt[0]?.text ?? "", /own fingerprint/)
+    }
+    const odd = chain()
+    const written = odd.link(record(1, { model: '"a": {"b":\\', tags: { a: '":', "10": "" } }))
+    const printed = JSON.stringify(JSON.parse(written), null, 1).replaceAll("\n", " ")
+    assert.deepInclude(check([printed]), { breaks: 0, records: 1 })
+  })
+
   it("is summed as the gateway's own records are", () => {
     const of = (lines: ReadonlyArray<string>) => {
       const summing = makeSumming({ by: ["key", "model", "day"] })
