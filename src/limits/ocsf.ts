@@ -7,7 +7,7 @@
 import { hash } from "node:crypto"
 import type { AuditEvent, AuditName } from "../audit/Audit.ts"
 import { service, version } from "../contract/version.ts"
-import { arrayOf, isObject, type Json, type JsonObject, textOf } from "../wire/json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, numberOf, textOf } from "../wire/json.ts"
 import { isShallow } from "../wire/parse.ts"
 import type { UsageRecord } from "./UsageRecord.ts"
 
@@ -221,7 +221,7 @@ export const ocsfPlace = (event: JsonObject) => {
 /** The gateway's own record in an event; anything else as it is. */
 export const recordIn = (value: unknown): unknown => {
   if (!isObject<Json>(value) || typeof value.class_uid !== "number" || !isObject(value.unmapped)) return value
-  if (typeof value.time !== "number" || !Number.isFinite(value.time)) return value
   const { instance, seq } = ocsfPlace(value)?.place ?? {}
-  return { ...value.unmapped, time: new Date(value.time).toISOString(), instance, seq }
+  const time = new Date(numberOf(value.time) ?? Number.NaN)
+  return { ...value.unmapped, time: Number.isNaN(time.getTime()) ? "" : time.toISOString(), instance, seq }
 }

@@ -122,6 +122,11 @@ describe("a chain of OCSF events", () => {
     for (const at of [1, 3]) assert.isAbove(check(change(at)).breaks, 0)
   })
 
+  it("shows a time that is none", () => {
+    const late = (lines[1] ?? "").replace(/"time":\d+/, '"time":1e300')
+    assert.match(check(lines.with(1, late)).breaksAt[0]?.text ?? "", /own fingerprint/)
+  })
+
   it("shows a last record that was changed, by its own fingerprint", () => {
     const changed = lines.with(-1, (lines.at(-1) ?? "").replace("key_1", "key_2"))
     assert.match(check(changed).breaksAt[0]?.text ?? "", /own fingerprint/)

@@ -41,3 +41,13 @@ it("what was written twice counts once", () => {
   const lines = chained(3)
   assert.strictEqual(restored(day, [...lines, ...lines]).counts["key_1:2026-11"], 90)
 })
+
+it("a time that is none makes no count", () => {
+  const event = { class_uid: 6003, unmapped: JSON.parse(line(1)) }
+  const lines = [
+    line(1, { time: "2026-11-99T00:00:00.000Z" }),
+    line(2, { time: "xxxxxxxxxxTxxxxxxxxxxxxZ" }),
+    JSON.stringify({ ...event, time: 1e300 })
+  ]
+  assert.deepEqual(restored(day, lines), { counts: {}, records: 0, damaged: 3 })
+})

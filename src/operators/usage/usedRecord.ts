@@ -36,7 +36,6 @@ const isUsed = Schema.is(UsedRecord)
 
 /** The time as `toISOString` writes it, so that times can be compared as texts; undefined for what is no time. */
 const canonicalTime = (time: string): string | undefined => {
-  if (time.length === 24 && time[10] === "T" && time[23] === "Z") return time
   const date = new Date(time)
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
 }
