@@ -5,7 +5,7 @@
 import type { Message, Part } from "../turn.ts"
 import { insist } from "./messages.ts"
 
-type Kind = "thinking" | "text" | "call"
+export type Kind = "thinking" | "text" | "call"
 
 /** The place of each block: how many thoughts, runs of text and calls stand before it. Texts may be joined and changed. */
 export const placesOf = (kinds: ReadonlyArray<Kind>): ReadonlyArray<string> => {

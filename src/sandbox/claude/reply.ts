@@ -4,7 +4,7 @@ import type { JsonObject } from "../json.ts"
 import { digest, signThinking } from "../signature.ts"
 import { fragments, words } from "../tokens.ts"
 import type { Turn } from "../turn.ts"
-import { placesOf } from "./conversation.ts"
+import { type Kind, placesOf } from "./conversation.ts"
 
 /** A checked request, and what identifies its reply; `tag` marks the platform in identifiers (`vrtx`, `bdrk`). */
 interface CheckedRequest extends Readonly<Record<"tag" | "model" | "seed", string>> {
@@ -13,12 +13,11 @@ interface CheckedRequest extends Readonly<Record<"tag" | "model" | "seed", strin
   readonly showsThinking: boolean
 }
 
-/** A block of a reply, before its thinking is signed. */
-type Planned =
-  | { readonly kind: "thinking"; readonly text: string }
-  | { readonly kind: "redacted" }
-  | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "call"; readonly name: string; readonly json: string; readonly index: number }
+/** A block of a reply. Its place among the others signs thinking. */
+interface Planned {
+  readonly kind: Kind
+  readonly write: (place: string | undefined, at: number) => { block: JsonObject; deltas: ReadonlyArray<JsonObject> }
+}
 
 /** Thinking in this many pieces. */
 const piecesOf = (thinking: string, count: number): ReadonlyArray<string> => {
@@ -28,55 +27,47 @@ const piecesOf = (thinking: string, count: number): ReadonlyArray<string> => {
 }
 
 /** Thinking comes first, and with `interleaved` also before each call. */
-const planned = ({ thinking, text, calls }: Plan, { thinks, directives }: Turn): ReadonlyArray<Planned> => {
-  const between = directives.flags.has("interleaved")
+const blocksOf = ({ thinking, text, calls }: Plan, { turn, showsThinking, seed, tag }: CheckedRequest) => {
+  const { flags } = turn.directives
+  const between = flags.has("interleaved")
   const thoughts = thinking === "" ? [] : piecesOf(thinking, between ? 1 + calls.length : 1)
-  const thought = (at: number): ReadonlyArray<Planned> =>
-    thoughts.slice(at, at + 1).map((text) => ({ kind: "thinking", text }))
-  const redacted: ReadonlyArray<Planned> = thinks && directives.flags.has("redacted") ? [{ kind: "redacted" }] : []
-  const said: ReadonlyArray<Planned> = text === "" ? [] : [{ kind: "text", text }]
-  return [
-    ...thought(0),
-    ...(between ? [...said, ...redacted] : [...redacted, ...said]),
-    ...calls.flatMap((call, index) => [...thought(index + 1), { kind: "call" as const, ...call, index }])
-  ]
-}
-
-const blocksOf = (plan: Plan, { turn, showsThinking, seed, tag }: CheckedRequest) => {
-  const blocks = planned(plan, turn)
-  const places = placesOf(blocks.map(({ kind }) => (kind === "redacted" ? "thinking" : kind)))
-  const write = (
-    one: Planned,
-    at: number
-  ): { readonly block: JsonObject; readonly deltas: ReadonlyArray<JsonObject> } => {
-    switch (one.kind) {
-      case "thinking": {
-        const thinking = showsThinking ? one.text : ""
-        const signature = signThinking(thinking, at === 0 ? seed : digest(seed, String(at)), places[at])
-        const thoughts = words(thinking).map((thinking) => ({ type: "thinking_delta", thinking }))
-        return {
-          block: { type: "thinking", thinking, signature },
-          deltas: [...thoughts, { type: "signature_delta", signature }]
-        }
-      }
-      case "redacted":
-        return { block: { type: "redacted_thinking", data: signThinking("redacted", seed, places[at]) }, deltas: [] }
-      case "text":
-        return {
-          block: { type: "text", text: one.text },
-          deltas: words(one.text).map((text) => ({ type: "text_delta", text }))
-        }
-      case "call": {
-        const { name, json, index } = one
-        const id = `toolu_${tag}_01${digest(seed, String(index)).slice(0, 22)}`
-        // A call without arguments streams only the empty fragment.
-        const pieces = ["", ...(json === "{}" ? [] : fragments(json))]
-        const deltas = pieces.map((partial_json) => ({ type: "input_json_delta", partial_json }))
-        return { block: { type: "tool_use", id, name, input: argumentsOf(json) }, deltas }
-      }
+  const thought = (text: string): Planned => ({
+    kind: "thinking",
+    write: (place, at) => {
+      const thinking = showsThinking ? text : ""
+      const signature = signThinking(thinking, at === 0 ? seed : digest(seed, String(at)), place)
+      const deltas = words(thinking).map((thinking) => ({ type: "thinking_delta", thinking }))
+      const block = { type: "thinking", thinking, signature }
+      return { block, deltas: [...deltas, { type: "signature_delta", signature }] }
     }
+  })
+  const redacted: Planned = {
+    kind: "thinking",
+    write: (place) => ({
+      block: { type: "redacted_thinking", data: signThinking("redacted", seed, place) },
+      deltas: []
+    })
   }
-  return blocks.map(write)
+  const spoken: Planned = {
+    kind: "text",
+    write: () => ({ block: { type: "text", text }, deltas: words(text).map((text) => ({ type: "text_delta", text })) })
+  }
+  const called = ({ name, json }: Plan["calls"][number], index: number): Planned => {
+    const id = `toolu_${tag}_01${digest(seed, String(index)).slice(0, 22)}`
+    // A call without arguments streams only the empty fragment.
+    const pieces = ["", ...(json === "{}" ? [] : fragments(json))]
+    const deltas = pieces.map((partial_json) => ({ type: "input_json_delta", partial_json }))
+    return { kind: "call", write: () => ({ block: { type: "tool_use", id, name, input: argumentsOf(json) }, deltas }) }
+  }
+  const hidden = turn.thinks && flags.has("redacted") ? [redacted] : []
+  const said = text === "" ? [] : [spoken]
+  const blocks = [
+    ...thoughts.slice(0, 1).map(thought),
+    ...(between ? [...said, ...hidden] : [...hidden, ...said]),
+    ...calls.flatMap((call, at) => [...thoughts.slice(at + 1, at + 2).map(thought), called(call, at)])
+  ]
+  const places = placesOf(blocks.map(({ kind }) => kind))
+  return blocks.map(({ write }, at) => write(places[at], at))
 }
 
 /** The fields of a block before its deltas. */
