@@ -4,7 +4,7 @@
  */
 
 import { Graph } from "effect"
-import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../../wire/json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
 
 /** Whether the deployment takes `output_config.format`. */
@@ -47,87 +47,71 @@ export interface Used {
  * outside its subset), and all of them fit the limits. `strictTools`: 1 for the schema of a tool.
  */
 export const enforces = (used: Used, schema: JsonObject, strictTools: 0 | 1 = 0): boolean => {
-  if (!isClosed(schema, 0) || isRecursive(schema)) return false
-  const { optional, unions } = sizeOf(schema)
+  const nested = schemasIn(schema)
+  const schemas = nested.map(({ schema }) => schema)
+  if (nested.some(({ level }) => level > maxDepth) || !schemas.every(isClosed) || isRecursive(schema)) return false
   const sum = {
     strictTools: used.strictTools + strictTools,
-    optional: used.optional + optional,
-    unions: used.unions + unions
+    optional: schemas.reduce((optional, one) => optional + optionalIn(one), used.optional),
+    unions: used.unions + schemas.filter(isUnion).length
   }
   const fits = sum.strictTools <= limits.strictTools && sum.optional <= limits.optional && sum.unions <= limits.unions
   if (fits) Object.assign(used, sum)
   return fits
 }
 
-/** How many properties may be missing, and how many schemas have several types; those of a definition count once. */
-const sizeOf = (schema: Json): { readonly optional: number; readonly unions: number } => {
-  let [optional, unions] = [0, 0]
-  const open: Array<Json> = [schema]
-  for (const one of open) {
-    if (Array.isArray(one)) for (const inner of one) open.push(inner)
-    if (!isObject(one)) continue
-    const { anyOf, properties, required, type } = one
-    const needed = new Set(arrayOf(required))
-    optional += Object.keys(objectOf(properties)).filter((name) => !needed.has(name)).length
-    if (Array.isArray(anyOf) || Array.isArray(type)) unions++
-    for (const [keyword, value] of Object.entries(one)) {
-      if (values.has(keyword)) continue
-      if (maps.has(keyword)) for (const inner of Object.values(objectOf(value))) open.push(inner)
-      else open.push(value)
-    }
-  }
-  return { optional, unions }
+/** A schema and those inside of it, each with its level of nesting; those of a definition come once. */
+const schemasIn = (root: JsonObject) => {
+  const open: Array<{ readonly value: Json; readonly level: number }> = [{ value: root, level: 0 }]
+  for (const { value, level } of open)
+    for (const inner of insideOf(value)) open.push({ value: inner, level: level + 1 })
+  return open.flatMap(({ value, level }) => (isObject(value) ? [{ schema: value, level }] : []))
 }
+
+const insideOf = (value: Json): ReadonlyArray<Json> => {
+  if (Array.isArray(value)) return value
+  return Object.entries(objectOf(value)).flatMap(([keyword, inner]) => {
+    if (values.has(keyword)) return []
+    return maps.has(keyword) && isObject(inner) ? Object.values(inner) : [inner]
+  })
+}
+
+/** How many properties may be missing. */
+const optionalIn = ({ properties, required }: JsonObject): number => {
+  const needed = new Set(arrayOf(required))
+  return Object.keys(objectOf(properties)).filter((name) => !needed.has(name)).length
+}
+
+const isUnion = ({ anyOf, type }: JsonObject): boolean => Array.isArray(anyOf) || Array.isArray(type)
 
 const isOfObjects = ({ properties, type }: JsonObject): boolean =>
   type === "object" || properties !== undefined || arrayOf(type).includes("object")
 
-const isClosed = (schema: Json, depth: number): boolean => {
-  if (Array.isArray(schema)) return schema.every((item) => isClosed(item, depth + 1))
-  if (!isObject(schema)) return true
-  if (depth > maxDepth) return false
+/** Of a schema itself, and not of those inside of it. */
+const isClosed = (schema: JsonObject): boolean => {
   if (isOfObjects(schema) && schema.additionalProperties !== false) return false
   return Object.entries(schema).every(([keyword, value]) => {
     if (refused.has(keyword)) return false
     if (keyword === "minItems") return value === 0 || value === 1
     if (keyword === "format") return formats.has(value)
-    if (keyword === "allOf" && arrayOf(value).some((part) => isObject(part) && "$ref" in part)) return false
+    if (keyword === "allOf") return !arrayOf(value).some((part) => isObject(part) && "$ref" in part)
     if (keyword === "enum") return Array.isArray(value) && value.every(isScalar)
-    if (keyword === "$ref") return typeof value === "string" && definition.test(value)
-    if (values.has(keyword)) return true
-    return maps.has(keyword) && isObject(value)
-      ? Object.values(value).every((inner) => isClosed(inner, depth + 1))
-      : isClosed(value, depth + 1)
+    return keyword !== "$ref" || (typeof value === "string" && definition.test(value))
   })
-}
-
-const referencesIn = (schema: Json, found: Set<string>): Set<string> => {
-  if (Array.isArray(schema)) for (const item of schema) referencesIn(item, found)
-  else if (isObject(schema)) {
-    for (const [keyword, value] of Object.entries(schema)) {
-      if (keyword === "$ref" && typeof value === "string") found.add(value)
-      else referencesIn(value, found)
-    }
-  }
-  return found
 }
 
 /** Whether a definition refers to itself, directly or through others. */
 const isRecursive = (schema: JsonObject): boolean => {
-  const references = new Map(
-    ["$defs", "definitions"].flatMap((map) =>
-      Object.entries(objectOf(schema[map])).map(([name, inner]): [string, Set<string>] => [
-        `#/${map}/${name}`,
-        referencesIn(inner, new Set())
-      ])
-    )
+  const definitions = ["$defs", "definitions"].flatMap((map) =>
+    Object.entries(objectOf(schema[map])).map(([name, inner]) => [`#/${map}/${name}`, objectOf(inner)] as const)
   )
   const graph = Graph.directed<string, null>((mutable) => {
-    const nodes = new Map(Array.from(references.keys(), (name) => [name, Graph.addNode(mutable, name)]))
-    for (const [name, node] of nodes) {
-      for (const other of references.get(name) ?? []) {
-        const to = nodes.get(other)
-        if (to !== undefined) Graph.addEdge(mutable, node, to, null)
+    const nodes = new Map<string, number>(definitions.map(([name]) => [name, Graph.addNode(mutable, name)]))
+    for (const [name, inner] of definitions) {
+      const from = nodes.get(name)
+      for (const { schema } of schemasIn(inner)) {
+        const to = nodes.get(textOf(schema.$ref) ?? "")
+        if (from !== undefined && to !== undefined) Graph.addEdge(mutable, from, to, null)
       }
     }
   })
