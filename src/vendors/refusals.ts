@@ -24,25 +24,31 @@ export interface Refusals {
   readonly opaque: ReadonlySet<string>
 }
 
-type Sentence = readonly [words: RegExp, part: (...groups: ReadonlyArray<string>) => RefusedPart]
+type Part = RefusedPart | ((...groups: ReadonlyArray<string>) => RefusedPart)
+type Sentence = readonly [words: RegExp, part: Part]
 
-/** Reads a message by the first sentence that matches it. */
-const reading =
-  (sentences: ReadonlyArray<Sentence>): Refusals["read"] =>
-  (message) => {
-    for (const [words, part] of sentences) {
+/** Reads a message by the first of the sentences that it is, as a whole; an `introduction` may stand before it. */
+const reading = (introduction: string, sentences: ReadonlyArray<Sentence>): Refusals["read"] => {
+  const whole = sentences.map(
+    ([words, part]) => [new RegExp(`^(?:${introduction})?(?:${words.source})$`), part] as const
+  )
+  return (message) => {
+    for (const [words, part] of whole) {
       const match = words.exec(message)
-      if (match !== null) return part(...match.slice(1).map((group) => group ?? ""))
+      if (match !== null) return typeof part === "function" ? part(...match.slice(1).map((group) => group ?? "")) : part
     }
     return undefined
   }
+}
 
 /** The names of a path such as `a.b[1].c`. */
 const namesOf = (path: string): ReadonlyArray<string> => path.replace(/\[(\d+)\]/g, ".$1").split(".")
 
+const field = (path = "") => ({ names: namesOf(path) })
+
 /** Bedrock's, for all models. */
 const extraneousKey: Sentence = [
-  /^(?:The model returned the following errors: )?(?:Malformed input request: )?#((?:\/[\w$-]+)*)\/?: extraneous key \[([\w$-]+)\] is not permitted(?:, please reformat your input and try again\.)?$/,
+  /(?:The model returned the following errors: )?(?:Malformed input request: )?#((?:\/[\w$-]+)*)\/?: extraneous key \[([\w$-]+)\] is not permitted(?:, please reformat your input and try again\.)?/,
   (pointer = "", key = "") => ({ names: [...pointer.split("/").slice(1), key] })
 ]
 
@@ -50,10 +56,6 @@ const extraneousKey: Sentence = [
 
 /** The path for system messages among the others, which some models refuse. */
 export const systemTurns = "messages[system].role"
-
-/** A whole sentence of Anthropic's, which Bedrock may introduce. */
-const sentence = (words: RegExp): RegExp =>
-  new RegExp(`^(?:The model returned the following errors: )?(?:${words.source})$`)
 
 /** The vendor compiles all schemas together. First tools are no longer strict; then the format becomes an instruction. */
 const strict = ["tools[?].strict", "tools[custom].strict"]
@@ -68,40 +70,35 @@ export const claudeRefusals: Refusals = {
     ...["anthropic_version", "anthropic_beta", "description", "cache_control", "properties"]
   ]),
   opaque: new Set(["input_schema", "input", "schema"]),
-  read: reading([
-    [sentence(/([\w$-]+(?:\.[\w$-]+)*): Extra inputs are not permitted/), (path = "") => ({ names: namesOf(path) })],
+  // Bedrock introduces Anthropic's sentences.
+  read: reading("The model returned the following errors: ", [
+    [/([\w$-]+(?:\.[\w$-]+)*): Extra inputs are not permitted/, field],
     extraneousKey,
-    [sentence(/messages\.\d+\.role: Input should be 'user' or 'assistant'/), () => ({ paths: [[systemTurns]] })],
+    [/messages\.\d+\.role: Input should be 'user' or 'assistant'/, { paths: [[systemTurns]] }],
     [
-      sentence(
-        /messages: Unexpected role "system"\. The Messages API accepts a top-level `system` parameter, not "system" as an input message role\./
-      ),
-      () => ({ paths: [[systemTurns]] })
+      /messages: Unexpected role "system"\. The Messages API accepts a top-level `system` parameter, not "system" as an input message role\./,
+      { paths: [[systemTurns]] }
     ],
-    [sentence(/role 'system' is not supported on this model/), () => ({ paths: [[systemTurns]] })],
+    [/role 'system' is not supported on this model/, { paths: [[systemTurns]] }],
     [
-      sentence(
-        /metadata\.user_id: user_id appears to contain an? [a-z ]+\. Please send a uuid or hash value instead\./
-      ),
-      () => ({ names: ["metadata", "user_id"], valuesOf: "field" })
+      /metadata\.user_id: user_id appears to contain an? [a-z ]+\. Please send a uuid or hash value instead\./,
+      { names: ["metadata", "user_id"], valuesOf: "field" }
     ],
     [
-      sentence(/tools\.\d+\.custom: For '\w*' type, (?:'additionalProperties' must be|property '[\w$-]+' is) [a-z ]+/),
-      () => ({ ...compiled, paths: [strict] })
+      /tools\.\d+\.custom: For '\w*' type, (?:'additionalProperties' must be|property '[\w$-]+' is) [a-z ]+/,
+      { ...compiled, paths: [strict] }
     ],
     [
-      sentence(/Too many strict tools \(\d+\)\. The maximum number of strict tools supported is \d+\.?/),
-      () => ({ ...compiled, paths: [strict] })
+      /Too many strict tools \(\d+\)\. The maximum number of strict tools supported is \d+\.?/,
+      { ...compiled, paths: [strict] }
     ],
-    [sentence(/output_config\.format\.schema: \S.*/), () => ({ ...compiled, paths: [format] })],
+    [/output_config\.format\.schema: \S.*/, { ...compiled, paths: [format] }],
     [
-      sentence(
-        /Schemas contains too many [a-z ]+ \(\d+[\w ]*\), which would make grammar compilation inefficient\. [\w -]+ in your tool schemas \(limit: \d+\)\./
-      ),
-      () => compiled
+      /Schemas contains too many [a-z ]+ \(\d+[\w ]*\), which would make grammar compilation inefficient\. [\w -]+ in your tool schemas \(limit: \d+\)\./,
+      compiled
     ],
-    [sentence(/The compiled grammar is too large, which would cause performance issues\..*/), () => compiled],
-    [sentence(/Schema is too complex for compilation\..*/), () => compiled]
+    [/The compiled grammar is too large, which would cause performance issues\..*/, compiled],
+    [/Schema is too complex for compilation\..*/, compiled]
   ])
 }
 
@@ -112,8 +109,6 @@ const config = (name: string): string => `generationConfig.${name}`
 /** Google's parser writes paths in snake case, and an unknown name as it came. */
 const camel = (path: string): string => path.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
-const geminiSentence = (words: RegExp): RegExp =>
-  new RegExp(`^(?:Unable to submit request because )?(?:${words.source})$`)
 const unknown = (name: string, place: string): string =>
   `Unknown name "${name}"(?: at '${place}')?: Cannot find field\\.`
 
@@ -125,31 +120,31 @@ export const geminiRefusals: Refusals = {
     "responseMimeType"
   ]),
   opaque: new Set(["args", "response", "parametersJsonSchema", "responseJsonSchema"]),
-  read: reading([
+  read: reading("Unable to submit request because ", [
     [
-      geminiSentence(/Penalty is not (?:enabled|supported) for (?:this model|the current model|models\/[\w.-]+)\.?/),
-      () => ({ paths: [[config("presencePenalty"), config("frequencyPenalty")]] })
+      /Penalty is not (?:enabled|supported) for (?:this model|the current model|models\/[\w.-]+)\.?/,
+      { paths: [[config("presencePenalty"), config("frequencyPenalty")]] }
     ],
     [
-      geminiSentence(/Logprobs is not (?:enabled|supported) for (?:this model|the current model|models\/[\w.-]+)\.?/),
-      () => ({ paths: [[config("responseLogprobs"), config("logprobs")]] })
+      /Logprobs is not (?:enabled|supported) for (?:this model|the current model|models\/[\w.-]+)\.?/,
+      { paths: [[config("responseLogprobs"), config("logprobs")]] }
     ],
     [
-      geminiSentence(/Thinking level \w+ is not supported for this model\. Please retry with other thinking level\./),
-      () => ({ paths: [[config("thinkingConfig.thinkingLevel")]], valuesOf: "field" })
+      /Thinking level \w+ is not supported for this model\. Please retry with other thinking level\./,
+      { paths: [[config("thinkingConfig.thinkingLevel")]], valuesOf: "field" }
     ],
     [
-      geminiSentence(/The specified schema produces a constraint that has too many states for serving\..*/),
-      () => ({ paths: [[config("responseJsonSchema")]], valuesOf: "field" })
+      /The specified schema produces a constraint that has too many states for serving\..*/,
+      { paths: [[config("responseJsonSchema")]], valuesOf: "field" }
     ],
     [
-      /^Invalid value at '([\w.[\]]+)' \([\w./]+\)(?:, [^\n]*)?$/,
+      /Invalid value at '([\w.[\]]+)' \([\w./]+\)(?:, [^\n]*)?/,
       (path = "") => ({ names: namesOf(camel(path)), valuesOf: "field" })
     ],
     // One line for each; what is not left out now is refused next.
     [
       new RegExp(
-        `^Invalid JSON payload received\\. ${unknown("(\\w+)", "([\\w.[\\]]+)")}(?:\\n(?:Invalid JSON payload received\\. )?${unknown("\\w+", "[\\w.[\\]]+")})*$`
+        `Invalid JSON payload received\\. ${unknown("(\\w+)", "([\\w.[\\]]+)")}(?:\\n(?:Invalid JSON payload received\\. )?${unknown("\\w+", "[\\w.[\\]]+")})*`
       ),
       (name = "", place = "") => ({ names: [...(place === "" ? [] : namesOf(camel(place))), name] })
     ]
@@ -157,8 +152,6 @@ export const geminiRefusals: Refusals = {
 }
 
 // What chat completions and the responses API refuse of a request, on Azure and on Bedrock (docs/upstreams.md#parameters-that-are-refused).
-
-const field = (path = "") => ({ names: namesOf(path) })
 
 export const openaiRefusals: Refusals = {
   // Without `store: false` the cloud would keep the reply.
@@ -169,24 +162,24 @@ export const openaiRefusals: Refusals = {
     ...["response_format", "json_schema", "format", "schema"]
   ]),
   opaque: new Set(["parameters", "schema", "arguments"]),
-  read: reading([
-    [/^Unsupported parameter: '([\w.[\]-]+)' is not supported with this model\.$/, field],
-    [/^Unknown parameter: '([\w.[\]-]+)'\.$/, field],
+  read: reading("", [
+    [/Unsupported parameter: '([\w.[\]-]+)' is not supported with this model\./, field],
+    [/Unknown parameter: '([\w.[\]-]+)'\./, field],
     // Of several the others are refused next.
-    [/^Unrecognized request arguments? supplied: ([\w.[\]-]+)(?:, [\w.[\]-]+)*$/, field],
-    [/^The '(metadata)' parameter is only allowed when 'store' is enabled\.$/, field],
+    [/Unrecognized request arguments? supplied: ([\w.[\]-]+)(?:, [\w.[\]-]+)*/, field],
+    [/The '(metadata)' parameter is only allowed when 'store' is enabled\./, field],
     [
-      /^Unsupported value: '([\w.[\]-]+)' does not support \S+ with this model\. (?:Only the default|Supported values are)[^\n]*$/,
+      /Unsupported value: '([\w.[\]-]+)' does not support \S+ with this model\. (?:Only the default|Supported values are)[^\n]*/,
       (path = "") => ({ names: namesOf(path), valuesOf: "field" })
     ],
     // The format becomes an instruction, and a tool is no longer strict.
     [
-      /^(?:Invalid schema for response_format '[\w.-]+': \S[^\n]*|Invalid parameter: 'response_format' (?:of type 'json_schema' is not supported with this model\.[^\n]*|must be one of 'json_object', 'text'\.))$/,
-      () => ({ paths: [["response_format"], ["text.format"]], valuesOf: "field" })
+      /(?:Invalid schema for response_format '[\w.-]+': \S[^\n]*|Invalid parameter: 'response_format' (?:of type 'json_schema' is not supported with this model\.[^\n]*|must be one of 'json_object', 'text'\.))/,
+      { paths: [["response_format"], ["text.format"]], valuesOf: "field" }
     ],
     [
-      /^Invalid schema for function '[\w-]+': In context=\([^\n]*\), \S[^\n]*$/,
-      () => ({ paths: [["tools[function].function.strict"], ["tools[function].strict"]], valuesOf: ["tools"] })
+      /Invalid schema for function '[\w-]+': In context=\([^\n]*\), \S[^\n]*/,
+      { paths: [["tools[function].function.strict"], ["tools[function].strict"]], valuesOf: ["tools"] }
     ],
     extraneousKey
   ])
