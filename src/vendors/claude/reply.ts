@@ -6,7 +6,15 @@
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import { countOf, fillUsage, type Tokens } from "../../catalog/Tokens.ts"
-import { cut, invalidBody, type Refused, refused, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
+import {
+  cut,
+  invalidBody,
+  type Refused,
+  refused,
+  statusOfWord,
+  type UpstreamFault,
+  unreadable
+} from "../../catalog/UpstreamFault.ts"
 import {
   arrayOf,
   type Json,
@@ -25,21 +33,8 @@ import { jsonFenceFilter } from "../textFilters.ts"
 import { inputText, isPrintable } from "../toolCalls.ts"
 import { isThinking, orderWriter, type TextPlace } from "./order.ts"
 
-/** The error types, as the statuses that they have before the first byte. */
-const statuses: ReadonlyMap<string, number> = new Map([
-  ["invalid_request_error", 400],
-  ["authentication_error", 401],
-  ["permission_error", 403],
-  ["not_found_error", 404],
-  ["request_too_large", 413],
-  ["rate_limit_error", 429],
-  ["timeout_error", 504],
-  ["overloaded_error", 529]
-])
-
 /** Of the `error` of an event. */
-export const claudeFault = (error: JsonObject): Refused =>
-  refused(statuses.get(textOf(error.type) ?? "") ?? 500, textOf(error.message))
+export const claudeFault = ({ type, message }: JsonObject): Refused => refused(statusOfWord(type), textOf(message))
 
 /** A content block that is being streamed. */
 type Open =

@@ -9,29 +9,24 @@ import { callInput, isObjectText, parsedObject } from "../toolCalls.ts"
 /** Documented value for a call whose signature is lost (docs/upstreams.md#thought-signatures). */
 const skipSignature = "skip_thought_signature_validator"
 
-/** Its parts are undefined where a result is still to come. */
+/** `results` answer the calls of the turn before, and are a content of their own beside the user's words. */
 interface Content {
-  readonly role: "user" | "model"
-  readonly parts: Array<JsonObject | undefined>
-}
-
-/** The results of one turn's calls, in their order: one content, right behind that of the calls. */
-interface Results extends Content {
-  readonly calls: Map<string, { readonly call: ToolCall; readonly at: number }>
-  answered: boolean
+  readonly from: "user" | "model" | "results"
+  /** Results come in the order of their calls: `at` is the place of the call. */
+  readonly parts: Array<{ readonly part: JsonObject; readonly at: number }>
 }
 
 /** Calls are paired with their results (`pairCalls`). */
 export const toContents = (chat: ChatRequest, adjusted: Adjusted) => {
   const system: Array<JsonObject> = []
-  const entries: Array<Content> = []
-  let results: Results | undefined
-  const add = (role: Content["role"], parts: ReadonlyArray<JsonObject>) => {
+  const contents: Array<Content> = []
+  const calls = new Map<string, { readonly call: ToolCall; readonly at: number }>()
+  const add = (from: Content["from"], parts: ReadonlyArray<JsonObject>, at = 0) => {
     if (parts.length === 0) return
-    const last = entries.at(-1)
-    if (last?.role !== role || last === results) entries.push({ role, parts: [...parts] })
-    // Not spread into arguments: callers decide how much there is.
-    else for (const part of parts) last.parts.push(part)
+    const last = contents.at(-1)
+    const content = last?.from === from ? last : { from, parts: [] }
+    if (content !== last) contents.push(content)
+    for (const part of parts) content.parts.push({ part, at })
   }
   for (const message of chat.messages) {
     switch (message.role) {
@@ -43,48 +38,31 @@ export const toContents = (chat: ChatRequest, adjusted: Adjusted) => {
         const { content } = message
         const given = typeof content === "string" ? [{ type: "text" as const, text: content }] : content
         const parts = withText(given.flatMap(userPart))
-        const isSilent = parts.length === 0 && entries.at(-1)?.role === "model"
+        const isSilent = parts.length === 0 && contents.at(-1)?.from === "model"
         if (isSilent) adjusted.changed("messages.content", "empty", "stand-in")
         add("user", isSilent ? [{ text: emptyUserText }] : parts)
         break
       }
-      case "assistant": {
-        const parts = assistantParts(message, adjusted)
-        // Messages of the assistant's in a row are one turn.
-        let open = entries.at(-1) === results && results?.answered === false ? results : undefined
-        if (open === undefined) add("model", parts)
-        else for (const part of parts) entries.at(-2)?.parts.push(part)
-        const calls = message.tool_calls ?? []
-        if (calls.length === 0) break
-        if (open === undefined) {
-          open = { role: "user", parts: [], calls: new Map(), answered: false }
-          entries.push(open)
-          results = open
-        }
-        for (const call of calls) open.calls.set(call.id, { call, at: open.parts.push(undefined) - 1 })
+      case "assistant":
+        add("model", assistantParts(message, adjusted))
+        for (const call of message.tool_calls ?? []) calls.set(call.id, { call, at: calls.size })
         break
-      }
       case "tool": {
-        const found = results?.calls.get(message.tool_call_id)
-        if (results === undefined || found === undefined) break
+        const found = calls.get(message.tool_call_id)
+        if (found === undefined) break
         const { at, call } = found
-        results.answered = true
-        results.parts[at] = {
-          functionResponse: compact({
-            id: vendorId(call),
-            name: historyName(call.function.name),
-            response: responseOf(message)
-          })
-        }
+        const [id, name, response] = [vendorId(call), historyName(call.function.name), responseOf(message)]
+        add("results", [{ functionResponse: compact({ id, name, response }) }], at)
         break
       }
     }
   }
-  const contents = entries
-    .map(({ role, parts }) => ({ role, parts: parts.filter((part) => part !== undefined) }))
-    .filter(({ parts }) => parts.length > 0)
+  const turns = contents.map(({ from, parts }) => ({
+    role: from === "model" ? from : ("user" as const),
+    parts: parts.toSorted((one, other) => one.at - other.at).map(({ part }) => part)
+  }))
   const userTurn = (parts: ReadonlyArray<JsonObject>) => ({ role: "user" as const, parts: [...parts] })
-  return startWithUser({ system, turns: contents }, userTurn, (text) => ({ text }), adjusted)
+  return startWithUser({ system, turns }, userTurn, (text) => ({ text }), adjusted)
 }
 
 /**

@@ -8,6 +8,7 @@ import {
   isFiltered,
   type Refused,
   refused,
+  statusOfWord,
   type UpstreamFault,
   unreadable
 } from "../../catalog/UpstreamFault.ts"
@@ -26,21 +27,9 @@ import { addText, finishOf, finishOfWord, isGuarded, newCallId, servedOf } from 
 import type { Dialect, Pieces, Served } from "../Dialect.ts"
 import { answerTokens } from "../openaiUsage.ts"
 
-/** Its codes, as the statuses that they have before the first byte. */
-const statuses: ReadonlyMap<string, number> = new Map([
-  ["rate_limit_exceeded", 429],
-  ["too_many_requests", 429],
-  ["timeout", 504],
-  ["timeout_error", 504],
-  ["invalid_prompt", 400],
-  ["content_filter", 400]
-])
-
 /** Of an `error` event, or of the `error` of a response that failed. */
-export const responsesFault = (detail: JsonObject): Refused => {
-  const status = statuses.get(textOf(detail.code) ?? "") ?? 500
-  return refused(status, textOf(detail.message) ?? "the model failed", undefined, isFiltered(detail))
-}
+export const responsesFault = (detail: JsonObject): Refused =>
+  refused(statusOfWord(detail.code), textOf(detail.message) ?? "the model failed", undefined, isFiltered(detail))
 
 /** A call that has begun. */
 interface Call {
