@@ -162,7 +162,7 @@ const uniqueIds = () => {
 /**
  * Fails with `invalid` (400) for a result whose call is not in the assistant's turn before it. Calls that repeat an ID get one of their
  * own, and their results with them; several results of one call are joined, in order. A result that came after another message
- * stands before that. Answers the request itself where nothing had to be changed.
+ * stands before that.
  */
 export const pairCalls = (chat: ChatRequest, adjusted: Adjusted): Result.Result<ChatRequest, GatewayError> => {
   const messages: Array<ChatMessage> = []
@@ -203,9 +203,7 @@ export const pairCalls = (chat: ChatRequest, adjusted: Adjusted): Result.Result<
       later = []
       if (answering) open = new Map()
       answering = false
-      const calls = message.tool_calls?.map(addCall) ?? []
-      const isSame = calls.every((call, index) => call === message.tool_calls?.[index])
-      messages.push(isSame ? message : { ...message, tool_calls: calls })
+      messages.push(message.tool_calls ? { ...message, tool_calls: message.tool_calls.map(addCall) } : message)
     } else if (message.role === "tool") {
       answering = true
       const slots = open.get(message.tool_call_id)
@@ -224,6 +222,5 @@ export const pairCalls = (chat: ChatRequest, adjusted: Adjusted): Result.Result<
     }
   }
   for (const other of later) messages.push(other)
-  const isSame = messages.length === chat.messages.length && messages.every((one, at) => one === chat.messages[at])
-  return Result.succeed(isSame ? chat : { ...chat, messages })
+  return Result.succeed({ ...chat, messages })
 }

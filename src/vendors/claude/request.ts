@@ -21,7 +21,7 @@ import type { Dialect } from "../Dialect.ts"
 import { wantsSingleCall } from "../emulation.ts"
 import { chatMaxTokens, chatThinking, isSupported, reportEffort } from "../thinking.ts"
 import { enforces, takesFormat, type Used } from "./structured.ts"
-import { canThink, losesCacheMark, marked, type Turn, toConversation, withoutThinking } from "./turns.ts"
+import { canThink, marked, type Turn, toConversation, withoutThinking } from "./turns.ts"
 
 /** Longest identifier of a user, in characters. */
 const maxUserId = 256
@@ -61,7 +61,6 @@ export const request: Dialect["request"] = (chat, route, adjusted) =>
   Result.map(toConversation(chat, route.model.id, adjusted), ({ system, turns }) => {
     const { model } = route
     reportUnread(chat, { translated, unsupported }, adjusted)
-    if (losesCacheMark(chat)) adjusted.removed("cache_control")
     const { effort, wanted, budget, maxTokens } = chatThinking(chat, model, canThink(turns))
     // Also names the default effort where the request cannot have it.
     if (effort === wanted) reportEffort(chat, effort, adjusted)

@@ -6,7 +6,7 @@
 
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ContentPart, ToolCall } from "../../contract/ChatMessage.ts"
-import { arrayOf, compact, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
+import { arrayOf, compact, type Json, type JsonObject, objectOf } from "../../wire/json.ts"
 import { type Adjusted, isMark } from "../adjustments.ts"
 import { digestId } from "../answer.ts"
 import {
@@ -21,35 +21,23 @@ import {
 import { callInput } from "../toolCalls.ts"
 import { isThinking, orderedBlocks } from "./order.ts"
 
-type Fields = { readonly [key: string]: unknown }
-
 /** The block with its mark of the prompt cache, where there is one. Other fields of the mark are not sent. */
 export const marked = (block: JsonObject, given: Json | undefined): JsonObject =>
   isMark(given) ? { ...block, cache_control: compact({ type: "ephemeral", ttl: given.ttl ?? undefined }) } : block
 
-/** The blocks, with the mark of their message on the last: it says that everything up to there is to be kept. */
-const markedLast = (blocks: ReadonlyArray<JsonObject>, given: Json | undefined): ReadonlyArray<JsonObject> => {
+/**
+ * The blocks, with a mark on the last: it says that everything up to there is to be kept. A mark on empty texts only, which are not sent,
+ * is lost (docs/upstreams.md#anthropic-messages).
+ */
+const markedLast = (
+  blocks: ReadonlyArray<JsonObject>,
+  given: Json | undefined,
+  adjusted: Adjusted
+): ReadonlyArray<JsonObject> => {
   const last = blocks.at(-1)
+  if (last === undefined && isMark(given)) adjusted.removed("cache_control")
   return last === undefined ? blocks : blocks.with(-1, marked(last, given))
 }
-
-const isEmpty = ({ content, refusal, tool_calls }: Fields): boolean => {
-  if (refusal || arrayOf(tool_calls).length > 0) return false
-  return typeof content === "string" ? isBlank(content) : arrayOf(content).every(isBlankPart)
-}
-const isBlankPart = (part: Json): boolean => isBlank(textOf(objectOf(part).text) ?? "x")
-
-/**
- * Whether a mark stands on an empty text, which is not sent, with nothing before it in its message that could carry it
- * (docs/upstreams.md#anthropic-messages).
- */
-export const losesCacheMark = ({ messages }: ChatRequest): boolean =>
-  messages.some((message: Fields) => {
-    if (message.role !== "tool" && isMark(message.cache_control) && isEmpty(message)) return true
-    const parts = arrayOf(message.content)
-    const first = parts.findIndex((part) => !isBlankPart(part))
-    return parts.slice(0, first < 0 ? undefined : first).some((part) => isMark(objectOf(part).cache_control))
-  })
 
 /** A message in the vendor's format. */
 export interface Turn extends JsonObject {
@@ -75,13 +63,13 @@ export const toConversation = (chat: ChatRequest, model: string, adjusted: Adjus
     switch (message.role) {
       case "system":
       case "developer":
-        if (!isBlank(message.content)) system.push(marked(textBlock(message.content), message.cache_control))
+        for (const block of markedLast(textBlocks(message.content), message.cache_control, adjusted)) system.push(block)
         break
       case "user": {
-        const blocks = userBlocks(message.content)
+        const blocks = userBlocks(message.content, adjusted)
         const isSilent = blocks.length === 0 && turns.at(-1)?.role === "assistant"
         if (isSilent) adjusted.changed("messages.content", "empty", "stand-in")
-        add("user", markedLast(isSilent ? [textBlock(emptyUserText)] : blocks, message.cache_control))
+        add("user", markedLast(isSilent ? [textBlock(emptyUserText)] : blocks, message.cache_control, adjusted))
         break
       }
       case "tool":
@@ -90,7 +78,7 @@ export const toConversation = (chat: ChatRequest, model: string, adjusted: Adjus
       case "assistant": {
         const texts = assistantTexts(message).map(textBlock)
         const blocks = orderedBlocks(message, texts, (call) => toolUse(call, adjusted), model, adjusted)
-        add("assistant", markedLast(blocks, message.cache_control))
+        add("assistant", markedLast(blocks, message.cache_control, adjusted))
         break
       }
     }
@@ -111,15 +99,16 @@ export const resultsFirst = <Block extends Json>(blocks: ReadonlyArray<Block>): 
 const textBlock = (text: string): JsonObject => ({ type: "text", text })
 
 /** The vendor refuses texts of nothing but whitespace. */
-const userBlocks = (content: string | ReadonlyArray<ContentPart>): ReadonlyArray<JsonObject> => {
-  if (typeof content === "string") return isBlank(content) ? [] : [textBlock(content)]
+const textBlocks = (text: string): ReadonlyArray<JsonObject> => (isBlank(text) ? [] : [textBlock(text)])
+
+const userBlocks = (content: string | ReadonlyArray<ContentPart>, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
+  if (typeof content === "string") return textBlocks(content)
   const blocks: Array<JsonObject> = []
   for (const part of content) {
-    const last = blocks.at(-1)
     if (part.type !== "text" || !isBlank(part.text)) blocks.push(marked(userBlock(part), part.cache_control))
     // The mark of a blank text goes to the block before it, because it means everything up to there.
-    else if (last !== undefined && last.cache_control === undefined)
-      blocks.splice(-1, 1, marked(last, part.cache_control))
+    else if (blocks.at(-1)?.cache_control === undefined)
+      blocks.splice(-1, 1, ...markedLast(blocks.slice(-1), part.cache_control, adjusted))
   }
   return blocks
 }
