@@ -1,5 +1,5 @@
 /** The clouds' settings: where each is, what an address of the operator's own may serve, and with which credentials. */
-import { Config, Effect, Option, Result, Schema } from "effect"
+import { Array as Arr, Config, Effect, Option, Result, Schema } from "effect"
 import { clouds as allClouds, type Cloud, cloudFacts, cloudSettings } from "../catalog/clouds.ts"
 import { type Authorization, boundaryExample, formatBoundary, parseBoundary } from "../catalog/Level.ts"
 import { isVendorHost, placesOf, rowOf, type Site, type Sites } from "../catalog/Partition.ts"
@@ -173,39 +173,31 @@ export type CloudSettings = Readonly<Config.Success<typeof cloudsConfig>>
 
 // Where the active clouds are reached, and what the boundary rests on beside the partition table: addresses of the operator's own.
 
-interface Address {
-  readonly cloud: Cloud
+const address = (
+  cloud: Cloud,
   /** What replies call the place. */
-  readonly region: string
-  /** The setting that names an address of the operator's own. */
-  readonly setting: string
-  readonly url: string | undefined
-  readonly declared: Authorization | undefined
+  region: string,
+  url: Option.Option<string>,
+  declared: Option.Option<Authorization>,
   /** Where tokens are counted, if that is elsewhere. */
-  readonly countPlace?: string | undefined
-}
-
-const site = (cloud: Cloud, region: string) => ({ cloud, region, setting: cloudFacts[cloud].address })
+  countPlace: Option.Option<string> = Option.none()
+) => ({
+  cloud,
+  region,
+  /** The setting that names an address of the operator's own. */
+  setting: cloudFacts[cloud].address,
+  url: Option.getOrUndefined(url),
+  declared: Option.getOrUndefined(declared),
+  countPlace: Option.getOrUndefined(countPlace)
+})
 
 /** Of the active clouds. */
-export const addressesOf = ({ vertex, bedrock, azure }: CloudSettings): ReadonlyArray<Address> => [
-  ...Option.toArray(vertex).map(({ baseUrl, boundary, countLocation, location }) => ({
-    ...site("vertex", location),
-    url: Option.getOrUndefined(baseUrl),
-    declared: Option.getOrUndefined(boundary),
-    countPlace: Option.getOrUndefined(countLocation)
-  })),
-  ...Option.toArray(bedrock).map(({ baseUrl, boundary, region }) => ({
-    ...site("bedrock", region),
-    url: Option.getOrUndefined(baseUrl),
-    declared: Option.getOrUndefined(boundary)
-  })),
-  ...Option.toArray(azure).map(({ boundary, endpoint, region }) => ({
-    ...site("azure", region),
-    url: endpoint,
-    declared: Option.getOrUndefined(boundary)
-  }))
-]
+export const addressesOf = ({ vertex, bedrock, azure }: CloudSettings) =>
+  Arr.getSomes([
+    Option.map(vertex, (at) => address("vertex", at.location, at.baseUrl, at.boundary, at.countLocation)),
+    Option.map(bedrock, (at) => address("bedrock", at.region, at.baseUrl, at.boundary)),
+    Option.map(azure, (at) => address("azure", at.region, Option.some(at.endpoint), at.boundary))
+  ])
 
 /** For the partition table. */
 export const sitesOf = (clouds: CloudSettings): Sites =>
@@ -219,13 +211,8 @@ export const sitesOf = (clouds: CloudSettings): Sites =>
     })
   )
 
-interface OwnAddress {
-  readonly setting: string
-  readonly url: string
-}
-
 /** What the operator declared, as it was written (`il5,itar`). Loopback needs no declaration; vendors' hosts are the table's. */
-export const declarationsOf = (clouds: CloudSettings): ReadonlyArray<OwnAddress & { readonly serves: string }> =>
+export const declarationsOf = (clouds: CloudSettings) =>
   addressesOf(clouds).flatMap(({ declared, setting, url }) =>
     url === undefined || declared === undefined || isLoopback(hostOf(url)) || isVendorHost(hostOf(url))
       ? []
@@ -233,7 +220,7 @@ export const declarationsOf = (clouds: CloudSettings): ReadonlyArray<OwnAddress 
   )
 
 /** Loopback stands for a cloud, and replies name that cloud: `bedrock/us-gov-west-1`. The sandbox's own are named as simulated. */
-export const loopbacksOf = (clouds: CloudSettings): ReadonlyArray<OwnAddress & { readonly servedBy: string }> =>
+export const loopbacksOf = (clouds: CloudSettings) =>
   clouds.simulated
     ? []
     : addressesOf(clouds).flatMap(({ cloud, region, setting, url }) =>
