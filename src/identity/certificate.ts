@@ -1,7 +1,9 @@
 /** Client certificates: what they say of their subject, and whether an authority of the operator's stands behind them. */
 import { X509Certificate } from "node:crypto"
-import { Result } from "effect"
+import { Effect, Result } from "effect"
 import type { Refusal } from "../catalog/GatewayError.ts"
+import { readRegular } from "../regularFile.ts"
+import { rephrase } from "../wire/OperatorError.ts"
 import { plainSerial, type RevocationList } from "./crl.ts"
 
 /** Node separates names by a comma and a blank, and quotes a name that could be read otherwise as JSON. */
@@ -119,6 +121,15 @@ export const parseAuthorities = (file: Buffer): Result.Result<ReadonlyArray<X509
         : Result.fail("it has a certificate that is not an authority's")
   )
 }
+
+/** The first certificate of a PEM file. */
+export const readCertificate = (path: string) =>
+  rephrase(
+    Effect.flatMap(readRegular(path), ({ bytes }) =>
+      Effect.try({ try: () => new X509Certificate(bytes), catch: () => ({ message: "it is no certificate (PEM)" }) })
+    ),
+    (message) => `cannot read ${path}: ${message}`
+  )
 
 /** When the first of the certificates in these PEM texts ends, in milliseconds since the epoch; infinity where there is none. */
 export const firstEnd = (...texts: ReadonlyArray<string>): number =>

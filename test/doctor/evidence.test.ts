@@ -86,6 +86,16 @@ describe("doctor --evidence", () => {
     })
   )
 
+  it.live("says which part cannot be read, and has the others", () =>
+    Effect.gen(function* () {
+      const broken = file("broken.pem", "no PEM")
+      const found = yield* of({ GATEWAY_TLS_CERT: broken, GATEWAY_TLS_KEY: broken, GATEWAY_KEYS_FILE: broken })
+      assert.deepStrictEqual(found.tls, { problem: `cannot read ${broken}: it is no certificate (PEM)` })
+      assert.match(JSON.stringify(found.keys), /"problem":".*is not a key file/)
+      assert.deepNestedInclude(found, { "catalog.source": "shipped" })
+    })
+  )
+
   it.live("says that the sandbox is none of the clouds", () =>
     Effect.gen(function* () {
       const found = yield* of({})

@@ -2,7 +2,7 @@
  * What an assessor asks for of this setup (docs/compliance/README.md), as JSON: what is in force by digest, TLS, FIPS, clouds and
  * what each serves, keys by age, the chains of records, versions. Never a secret.
  */
-import { hash, X509Certificate } from "node:crypto"
+import { hash } from "node:crypto"
 import { DateTime, Effect, Option, Record, Result } from "effect"
 import type { Catalog } from "../../catalog/Catalog.ts"
 import { catalogSource } from "../../catalog/CatalogStore.ts"
@@ -11,6 +11,7 @@ import partition from "../../catalog/partition.json" with { type: "json" }
 import { requestable } from "../../catalog/Resolver.ts"
 import { version } from "../../contract/version.ts"
 import { cryptoFacts } from "../../fips.ts"
+import { readCertificate } from "../../identity/certificate.ts"
 import { isOver, type Key, readBook } from "../../limits/KeyFile.ts"
 import { readSigner } from "../../limits/usageChain.ts"
 import { readRegular } from "../../regularFile.ts"
@@ -74,8 +75,7 @@ const tlsInForce = Effect.fnUntraced(function* ({ plainHttp, tlsCert, tlsClientC
     curves: tlsPolicy.ecdhCurve.split(":")
   }
   if (Option.isNone(tlsCert)) return { listener: "off", plain_http_allowed: plainHttp, policy }
-  const { bytes } = yield* readRegular(tlsCert.value)
-  const { fingerprint256, issuer, subject, validToDate } = new X509Certificate(bytes)
+  const { fingerprint256, issuer, subject, validToDate } = yield* readCertificate(tlsCert.value)
   return {
     listener: "on",
     certificate: {

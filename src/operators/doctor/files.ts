@@ -9,13 +9,13 @@ import { dirname, join, resolve } from "node:path"
 import { Clock, Effect, Option, Result } from "effect"
 import { levels } from "../../catalog/Level.ts"
 import { type GuardRead, type GuardSettings, levelsOf, readGuards } from "../../guards/GuardsFile.ts"
+import { readCertificate } from "../../identity/certificate.ts"
 import { readIdentity } from "../../identity/IdentityFile.ts"
 import { readIfExists, writeProblem } from "../../limits/files.ts"
 import { isOver, parseBook } from "../../limits/KeyFile.ts"
 import { readSigner } from "../../limits/usageChain.ts"
 import { checkTlsFiles } from "../../listener.ts"
 import { refusePlainHttp } from "../../plainHttp.ts"
-import { readRegular } from "../../regularFile.ts"
 import type { GatewaySettings } from "../../Settings.ts"
 import { isLoopback } from "../../settings/fields.ts"
 import { readNotice } from "../../settings/notice.ts"
@@ -62,9 +62,9 @@ export const keysFound = Effect.fnUntraced(function* ({ keysFile }: GatewaySetti
 const soon = 30
 const day = 86_400_000
 
-const certificateFound = (file: string, bytes: Uint8Array, now: number): Found => {
+const certificateFound = (file: string, certificate: X509Certificate, now: number): Found => {
   // Node has no text of an empty subject.
-  const { subject = "", validFromDate, validToDate } = new X509Certificate(bytes)
+  const { subject = "", validFromDate, validToDate } = certificate
   const name = `${file} (${subject.replaceAll("\n", ", ") || "no subject"})`
   const date = validToDate.toISOString().slice(0, 10)
   const renew = "Renew it; the gateway reads the files again without a restart."
@@ -91,9 +91,9 @@ const plainFound = (settings: GatewaySettings) =>
 export const tlsFound = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const files = yield* checkTlsFiles(settings)
   if (files === undefined) return yield* plainFound(settings)
-  const { bytes } = yield* readRegular(files.cert)
+  const certificate = yield* readCertificate(files.cert)
   const now = yield* Clock.currentTimeMillis
-  return [certificateFound(files.cert, bytes, now), ...(yield* modeFound(files.key, warn))]
+  return [certificateFound(files.cert, certificate, now), ...(yield* modeFound(files.key, warn))]
 })
 
 const mebibyte = 1024 ** 2
@@ -191,7 +191,7 @@ const clientFound = Effect.fnUntraced(function* (file: string, { certificate, cl
   if (certificate === undefined || client === undefined || key === undefined) return []
   const path = (name: string) => resolve(dirname(file), name)
   const now = yield* Clock.currentTimeMillis
-  const found = certificateFound(path(certificate), Buffer.from(client.cert), now)
+  const found = certificateFound(path(certificate), new X509Certificate(client.cert), now)
   return [found, ...(yield* modeFound(path(key), warn))]
 })
 

@@ -2,17 +2,16 @@
  * What is sent to the page: the deployments and what is in force since when, and what keys and teams used. No payload, no secret,
  * no address of a caller.
  */
-import { X509Certificate } from "node:crypto"
 import { Clock, Effect, Option } from "effect"
 import { CatalogStore, catalogSource } from "../../catalog/CatalogStore.ts"
 import type { Limits } from "../../contract/Security.ts"
 import { service, version } from "../../contract/version.ts"
 import { cryptoFacts } from "../../fips.ts"
+import { readCertificate } from "../../identity/certificate.ts"
 import { Keys } from "../../limits/Keys.ts"
 import { millionths } from "../../limits/limits.ts"
 import { Quota } from "../../limits/Quota.ts"
 import type { Use as Totals } from "../../limits/usageTotals.ts"
-import { readRegular } from "../../regularFile.ts"
 import { Clouds, Settings } from "../../Settings.ts"
 import { addressesOf } from "../../settings/clouds.ts"
 import { getOrInsert } from "../../wire/getOrInsert.ts"
@@ -23,13 +22,6 @@ import { hourOf, joinCounts, joinDeployments, makeReplicas, type ProcessState, p
 interface CatalogDeployment extends DeploymentName {
   readonly levels: ReadonlyArray<string>
 }
-
-/** In milliseconds since the epoch; null where the certificate cannot be read. */
-const certificateEnd = (file: string): Effect.Effect<number | null> =>
-  readRegular(file).pipe(
-    Effect.flatMap(({ bytes }) => Effect.try(() => new X509Certificate(bytes).validToDate.getTime())),
-    Effect.orElseSucceed(() => null)
-  )
 
 const makeSetup = Effect.gen(function* () {
   const settings = yield* Settings
@@ -54,8 +46,13 @@ const makeSetup = Effect.gen(function* () {
       currency: catalog.current().list.find(({ deployment }) => deployment.prices)?.deployment.prices?.currency,
       keys: { source: sandbox && inForce.length === 1 ? "sandbox" : keysFile, since, count: inForce.length },
       store: Option.isSome(redisUrl) ? "Redis" : "this machine",
-      // Absent without TLS.
-      tlsUntil: Option.isSome(tlsCert) ? yield* certificateEnd(tlsCert.value) : undefined
+      // Absent without TLS; null where the certificate cannot be read.
+      tlsUntil: Option.isSome(tlsCert)
+        ? yield* Effect.match(readCertificate(tlsCert.value), {
+            onFailure: () => null,
+            onSuccess: ({ validToDate }) => validToDate.getTime()
+          })
+        : undefined
     }
   })
 
