@@ -5,11 +5,20 @@
 import { Cause, Effect, Fiber, Option, Pull, Scope, Stream } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import { EndedEarly, type Frame } from "../stream/Frame.ts"
+import type { Part } from "./frames.ts"
 import { type Entry, type GuardStreamOptions, heldReply, makeQueue, reported } from "./heldReply.ts"
+
+/** In the place of a frame that has passed: it would take many times the memory of its words. */
+const passed: Frame = { data: "" }
+const wordsOf = ({ delta, whole, ...part }: Part): Part => ({
+  ...part,
+  ...(delta === undefined ? {} : { delta: { ...delta, with: () => passed } }),
+  ...(whole === undefined ? {} : { whole: { ...whole, with: () => passed } })
+})
 
 /** Passes frames as they come, and asks beside them; before the last ones it waits for what was asked. */
 const passedReply = (options: GuardStreamOptions) => {
-  const { guards } = options
+  const { guards, reader } = options
   const queue = makeQueue(options, false)
   let waiting: Array<Entry> = []
   let running: Fiber.Fiber<void, GatewayError> | undefined
@@ -26,7 +35,10 @@ const passedReply = (options: GuardStreamOptions) => {
     running = waiting.length === 0 ? undefined : yield* Effect.forkIn(ask, scope, { startImmediately: true })
   })
   return Effect.fnUntraced(function* (frames: ReadonlyArray<Frame>, isEnd = false) {
-    queue.take(frames, isEnd)
+    queue.take(
+      frames.map((frame) => ({ frame: passed, part: wordsOf(reader.read(frame)) })),
+      isEnd
+    )
     for (const entry of queue.judgeable()) waiting.push(entry)
     const isComplete = queue.isComplete()
     if (!isComplete && !isEnd) {

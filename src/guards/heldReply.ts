@@ -102,7 +102,7 @@ const isInCall = ({ begins, delta }: Part): boolean => begins === true || delta?
 const isWhole = ({ whole }: Part): boolean => whole !== undefined
 
 /** Frames that wait; `all`: until the reply is complete. */
-export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, all: boolean) => {
+export const makeQueue = ({ about, acted, guards }: GuardStreamOptions, all: boolean) => {
   const texts = makeTexts(about.surface === "responses")
   /** The end of what came and of what was judged, and the keys of what was changed. */
   const tails = new Map<string, string>()
@@ -124,15 +124,15 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
   }
 
   /** Takes a frame in; answers whether it goes out as it is. */
-  const take = (frame: Frame): boolean => {
-    const part = reader.read(frame)
+  const take = (entry: Entry): boolean => {
+    const { frame, part } = entry
     const { begins, delta, ends, last, signs } = part
     if (inCall && !all && (begins === true || !isInCall(part))) mark(queue.length)
     inCall = isInCall(part)
     if (last === true) ended = true
     const isFree = !inCall && delta === undefined && !isWhole(part) && signs === undefined
     if (queue.length === 0 && isFree) return true
-    queue.push({ frame, part })
+    queue.push(entry)
     held += frame.data.length
     if (delta !== undefined) {
       const before = tails.get(delta.key) ?? ""
@@ -227,10 +227,10 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
 
   return {
     /** Takes frames in; answers those that go out as they are. `isEnd`: no more come. */
-    take: (frames: ReadonlyArray<Frame>, isEnd: boolean): ReadonlyArray<Frame> => {
-      const out = frames.filter(take)
+    take: (entries: ReadonlyArray<Entry>, isEnd: boolean): ReadonlyArray<Frame> => {
+      const out = entries.filter(take)
       if (isEnd || ended) mark(queue.length)
-      return out
+      return out.map(({ frame }) => frame)
     },
     judgeable,
     judged,
@@ -252,7 +252,10 @@ export const heldReply = (options: GuardStreamOptions, all: boolean) => {
   let taken = 0
   /** The frames that go out after these came, and whether they are the last. */
   return Effect.fnUntraced(function* (frames: ReadonlyArray<Frame>, isEnd = false) {
-    const free = queue.take(frames, isEnd)
+    const free = queue.take(
+      frames.map((frame) => ({ frame, part: reader.read(frame) })),
+      isEnd
+    )
     const passed = yield* queue.judged(queue.judgeable())
     if (passed === undefined) {
       const before = free.map(reader.emit)

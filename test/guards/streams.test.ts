@@ -1,16 +1,21 @@
 /** What guards do with streams, over real sockets. */
 import { setTimeout as sleep } from "node:timers/promises"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import { frameReader } from "../../src/guards/frames.ts"
+import type { Guard } from "../../src/guards/Guard.ts"
+import { guardStream } from "../../src/guards/guardStream.ts"
 import { lastSentenceEnd } from "../../src/guards/heldReply.ts"
+import type { Frame } from "../../src/stream/Frame.ts"
 import { chat } from "../../src/surfaces/chat.ts"
 import { messages } from "../../src/surfaces/messages.ts"
 import { responses } from "../../src/surfaces/responses.ts"
 import { type Rule, usual } from "../support/detector.ts"
 import { recordOf } from "../support/gateway.ts"
 import { guardedCases, makeGuarded, saying, streamedText } from "../support/guarded.ts"
-import { heldAlone } from "../support/heldAlone.ts"
+import { guardedAlone, heldAlone } from "../support/heldAlone.ts"
 import { eventsIn, open, post } from "../support/http.ts"
 import { sharedDetector } from "../support/shared.ts"
 
@@ -279,6 +284,43 @@ describe("what guards did with the request", () => {
     guarded([{ name: "pii", when: "before", action: "redact" }], async (gateway) => {
       const got = await post(gateway.url + path, ask("My number is 123-45-6789.", { stream: true }))
       assert.deepStrictEqual(actionsIn(got.text), [{ guard: "pii", action: "redact", categories: ["ssn"] }])
+    })
+  )
+})
+
+describe("a reply that is only flagged", () => {
+  it.live("keeps of a call the words, and not the frames that have passed", () =>
+    Effect.gen(function* () {
+      setFlagsFromString("--expose-gc")
+      const flagging: Guard = {
+        name: "flags",
+        action: "flag",
+        when: "after",
+        hold: "sentence",
+        onFailure: "pass",
+        judge: () => Effect.undefined
+      }
+      const frames: Array<WeakRef<Frame>> = []
+      const frameOf = (call: object): Frame => {
+        const frame = { data: JSON.stringify({ choices: [{ delta: { tool_calls: [{ index: 0, function: call }] } }] }) }
+        frames.push(new WeakRef(frame))
+        return frame
+      }
+      let passed = 0
+      yield* Stream.range(1, 1000).pipe(
+        Stream.rechunk(1),
+        Stream.map((n) => frameOf(n === 1 ? { name: "f", arguments: "" } : { arguments: "word " })),
+        guardStream(guardedAlone("chat", [flagging])),
+        Stream.runForEach(() => {
+          if (++passed < 1000) return Effect.void
+          // What is referred to weakly is kept for the rest of the turn.
+          return Effect.map(Effect.sleep("10 millis"), () => {
+            runInNewContext("gc")()
+            assert.isBelow(frames.filter((frame) => frame.deref() !== undefined).length, 100)
+          })
+        })
+      )
+      assert.strictEqual(passed, 1000)
     })
   )
 })

@@ -1,30 +1,22 @@
 import { frameReader } from "../../src/guards/frames.ts"
-import type { About } from "../../src/guards/Guard.ts"
-import { heldReply } from "../../src/guards/heldReply.ts"
+import type { About, Guard } from "../../src/guards/Guard.ts"
+import { type GuardStreamOptions, heldReply } from "../../src/guards/heldReply.ts"
 import { chat } from "../../src/surfaces/chat.ts"
 import { responses } from "../../src/surfaces/responses.ts"
 
 const surfaces = { chat, responses }
+const nothing = () => undefined
 
-/** A reply that is held back, sentence by sentence or whole, with no guard that looks at it. */
-export const heldAlone = (surface: keyof typeof surfaces, all: boolean) => {
+/** What guards of a streamed reply are made from, without a gateway. */
+export const guardedAlone = (surface: keyof typeof surfaces, guards: ReadonlyArray<Guard> = []): GuardStreamOptions => {
   const about: About = {
     ...{ id: "", surface, level: "il5", caller: undefined, images: 0, files: 0, span: undefined },
     takeMemory: () => true
   }
   const reader = frameReader(surface, surfaces[surface].guarded.reply)
-  const nothing = () => undefined
-  return heldReply(
-    {
-      about,
-      guards: [],
-      reader,
-      actions: () => [],
-      acted: nothing,
-      usage: nothing,
-      onWithheld: nothing,
-      hold: nothing
-    },
-    all
-  )
+  const none = { usage: nothing, onWithheld: nothing, hold: nothing }
+  return { about, guards, reader, actions: () => [], acted: nothing, ...none }
 }
+
+/** A reply that is held back, sentence by sentence or whole, with no guard that looks at it. */
+export const heldAlone = (surface: keyof typeof surfaces, all: boolean) => heldReply(guardedAlone(surface), all)
