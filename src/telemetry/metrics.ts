@@ -25,6 +25,7 @@ export const counters = {
   "gen_ai.client.inference.usage.input_tokens": "Input tokens as the clouds counted them, cached ones included",
   "gen_ai.client.inference.usage.output_tokens": "Output tokens as the clouds counted them, reasoning included",
   "gen_ai.client.inference.usage.cache_read.input_tokens": "Input tokens that came from a cloud's prompt cache",
+  "gen_ai.client.inference.usage.cache_write.input_tokens": "Input tokens that were written to a cloud's prompt cache",
   "gen_ai.client.inference.usage.reasoning.output_tokens":
     "Output tokens spent on reasoning, where the cloud counts them",
   gateway_requests_total: "Requests, by surface, status and outcome",
@@ -183,8 +184,11 @@ export const makeCallRecorder = (call: CallLabels) => {
       add("gen_ai.client.inference.usage.input_tokens", counted, positive(tokens?.input))
       if (output !== "text") return
       add("gen_ai.client.inference.usage.output_tokens", counted, positive(tokens?.output))
-      const [cached, reasoning] = [positive(tokens?.cached), positive(tokens?.reasoning)]
+      const cached = positive(tokens?.cached)
+      const written = positive(tokens?.cacheWrites)
+      const reasoning = positive(tokens?.reasoning)
       if (cached > 0) add("gen_ai.client.inference.usage.cache_read.input_tokens", counted, cached)
+      if (written > 0) add("gen_ai.client.inference.usage.cache_write.input_tokens", counted, written)
       if (reasoning > 0) add("gen_ai.client.inference.usage.reasoning.output_tokens", counted, reasoning)
     }
   }

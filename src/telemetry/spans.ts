@@ -183,7 +183,7 @@ const makeCall = (options: CallSpanOptions, now: () => bigint, startedAt: bigint
       "gen_ai.usage.input_tokens": usage?.tokens.input,
       "gen_ai.usage.output_tokens": output?.tokens.output,
       "gen_ai.usage.cache_read.input_tokens": output?.tokens.cached,
-      "gen_ai.usage.cache_creation.input_tokens": output?.tokens.cacheWrites,
+      "gen_ai.usage.cache_write.input_tokens": output?.tokens.cacheWrites,
       "gen_ai.usage.reasoning.output_tokens": output?.tokens.reasoning,
       "error.type": error
     }

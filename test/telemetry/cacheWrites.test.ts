@@ -1,4 +1,4 @@
-/** Tokens that were written to a prompt cache, in spans and in records (docs/decisions.md#prices). */
+/** Tokens that were written to a prompt cache, in spans, metrics and records (docs/decisions.md#prices). */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -20,7 +20,7 @@ const usage = {
   cache_creation: { ephemeral_5m_input_tokens: 100, ephemeral_1h_input_tokens: 200 }
 }
 
-it("are an attribute of the call's span, and both counts of the record", async () => {
+it("are an attribute of the call's span, a metric, and both counts of the record", async () => {
   const directory = mkdtempSync(join(tmpdir(), "gateway-cache-"))
   const { file, secrets } = keysFileWith(directory, { k: {} })
   const said = wholeMessage([{ type: "text", text: "Hi." }], { usage })
@@ -42,12 +42,18 @@ it("are an attribute of the call's span, and both counts of the record", async (
       assert.deepInclude(call.attributes, {
         "gen_ai.usage.input_tokens": 309,
         "gen_ai.usage.cache_read.input_tokens": 4,
-        "gen_ai.usage.cache_creation.input_tokens": 300
+        "gen_ai.usage.cache_write.input_tokens": 300
       })
       const record = new RegExp(`"request_id":"${got.headers.get("x-request-id")}".*`)
       while (!record.test(gateway.stdout())) await sleep(10)
       assert.match(record.exec(gateway.stdout())?.[0] ?? "", /"cache_writes":300,"cache_writes_1h":200/)
     }
+    const counted = await receiver.until(() =>
+      receiver
+        .points()
+        .find(({ name, value }) => name === "gen_ai.client.inference.usage.cache_write.input_tokens" && value === 600)
+    )
+    assert.strictEqual(counted.unit, "{token}")
   } finally {
     await gateway.stop()
     await receiver.stop()
