@@ -37,8 +37,7 @@ export type Handler<E> = (options: {
 const none: ReadonlyArray<never> = []
 
 /** Records what is in a request, and answers about how many tokens its input is. */
-const recordContents = (record: RequestRecord, model: string, { tools, images, files, mediaBytes }: Counts): number => {
-  record.modelId = model
+const recordContents = (record: RequestRecord, { tools, images, files, mediaBytes }: Counts): number => {
   record.tools = tools
   record.images = images
   record.files = files
@@ -120,7 +119,7 @@ const make = Effect.gen(function* () {
         const record = yield* CurrentRecord
         const caller = yield* Caller
         const body = yield* readBody(httpRequest, record)
-        const inputEstimate = recordContents(record, body.model, surface.counts(body))
+        const inputEstimate = recordContents(record, surface.counts(body))
         const found = yield* Effect.fromResult(catalog.current().resolve(body.model, surface.purpose))
         yield* Effect.fromResult(permits(caller, { base: found.model.id, level: found.level }))
         record.route = found

@@ -14,7 +14,7 @@ import { ServerResponse } from "../nodeHttp.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import type { NamesModel, Prepared, Surface } from "../surfaces/Surface.ts"
 import { type JsonText, keepParsed } from "../vendors/toolCalls.ts"
-import { isObject, type JsonObject } from "../wire/json.ts"
+import { isObject, type JsonObject, textOf } from "../wire/json.ts"
 import { type Budget, maxNesting, newBudget, parse } from "../wire/parse.ts"
 import type { Refusal } from "../wire/parseInSlices.ts"
 import { inOneTurn } from "../wire/slices.ts"
@@ -48,7 +48,7 @@ const tooLarge = (limit: number) =>
 const tooSlow = new GatewayError({ reason: "timeout-caller", message: "the request body took too long" })
 const brokenOff = invalid("the request body was broken off")
 
-type BodyRecord = Pick<RequestRecord, "admitBody" | "bytesIn">
+type BodyRecord = Pick<RequestRecord, "admitBody" | "bytesIn" | "modelId">
 
 /** Sends 100 Continue once the reply has its connection: Node would put it behind the reply's head before that. */
 const writeContinue = (response: ReturnType<typeof NodeHttpServerRequest.toServerResponse>) => {
@@ -190,22 +190,23 @@ export const bodyReader = <A extends NamesModel>(
   const numbers = plainNumbers === undefined ? "exact" : "written"
   const plain = plainNumbers ?? identity
   const decode = makeBodyDecoder<A>(schema)
-  const parseBody = Effect.fnUntraced(function* (bytes: Buffer) {
+  const parseBody = Effect.fnUntraced(function* (bytes: Buffer, record: BodyRecord) {
     const refused = refuseBytes(bytes)
     if (refused !== undefined) return yield* refused
     const budget = newBudget()
     const value = yield* Effect.mapError(parse(bytes, { budget }, numbers), (refusal) => refusalOf(refusal, bytes))
+    if (isObject(value)) record.modelId = textOf(value.model)
     const body = yield* yield* inOneTurn(() => decode(isObject(value) ? before(plain(value)) : value))
     if (texts !== undefined) yield* readTexts(texts(body), budget)
     return body
   })
-  /** The size is recorded also where the body is then refused. */
+  /** The size and the model are recorded also where the body is then refused. */
   return (request: HttpServerRequest.HttpServerRequest, record: BodyRecord): Effect.Effect<A, GatewayError> => {
     const unsupported = refuseMediaType(request)
     if (unsupported !== undefined) return Effect.fail(unsupported)
     return Effect.flatMap(readBytes(request, limits, record), (bytes) => {
       record.bytesIn = bytes.length
-      return parseBody(bytes)
+      return parseBody(bytes, record)
     })
   }
 }

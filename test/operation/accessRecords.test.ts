@@ -6,7 +6,7 @@ import { Schema } from "effect"
 import { UsageRecord } from "../../src/limits/UsageRecord.ts"
 import { chunk, fakeUpstream, httpHead, reply, streaming as sending, sseHead } from "../support/fakeUpstream.ts"
 import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
-import { get } from "../support/http.ts"
+import { get, open } from "../support/http.ts"
 import { sharedGateway } from "../support/shared.ts"
 import { until } from "./child.ts"
 import { keysFileWith } from "./keysFile.ts"
@@ -66,6 +66,18 @@ describe("usage records", () => {
       assert.strictEqual((record.tokens?.input ?? 0) + (record.tokens?.output ?? 0), usageIn(got.json))
       assert.isAbove(Date.parse(record.time), Date.now() - 60_000)
       assert.isAtLeast(record.duration_ms, 0)
+    })
+
+    it.concurrent(`${surface}: a body that is refused names its model`, async () => {
+      const [path, body] = requestOf(surface, "hello")
+      const wrong = { ...body, stream: "yes", encoding_format: "yes" }
+      const refused = await open(gateway.url + path, wrong, { "x-api-key": secrets.caller })
+      assert.strictEqual(refused.status, 400, await refused.text())
+      const { deployment, model, outcome } = await recordOf(gateway, idOf(refused))
+      assert.deepEqual(
+        { deployment, model, outcome },
+        { deployment: null, model: String(body.model), outcome: "invalid" }
+      )
     })
 
     it.concurrent(`${surface}: a cloud's error, and the caller's own`, async () => {
