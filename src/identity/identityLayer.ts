@@ -11,7 +11,7 @@ import { parseRevocationLists } from "./crl.ts"
 import { Identity } from "./Identity.ts"
 import { crlsOf, isUrl, type ReadIdentity, type Rule, readIdentity } from "./IdentityFile.ts"
 import { callerId, granted, ruleForCertificate, ruleForToken } from "./rules.ts"
-import { issuerOf, keysAt, parseKeys, refusedToken, verifyToken } from "./token.ts"
+import { type IssuerKeys, issuerOf, keysAt, parseKeys, refusedToken, verifyToken } from "./token.ts"
 
 const refused = (id: string, reason: "forbidden" | "unauthenticated", why: Refusal, message: string, detail?: string) =>
   Result.fail(new GatewayError({ reason, message, refused: { why, id }, detail }))
@@ -40,18 +40,25 @@ const authorityOf = Effect.fnUntraced(function* (read: ReadIdentity, authority: 
   return { name, issuers: signed, needsList: lists.length > 0 } satisfies Authority
 })
 
-/** What a file comes to, in the scope of its keys' addresses: those that the next file names, too, go on. */
-const makeTrust = Effect.map(RcMap.make({ lookup: keysAt }), (addresses) =>
-  Effect.fnUntraced(function* (read: ReadIdentity) {
-    const { issuers = [], rules } = read.file
-    const authorities = yield* Effect.forEach(read.file.authorities ?? [], (authority) => authorityOf(read, authority))
-    const known = yield* Effect.forEach(issuers, (issuer) => {
-      const { jwks } = issuer
-      const keys = isUrl(jwks) ? RcMap.get(addresses, jwks) : usable(read, jwks, parseKeys)
-      return Effect.map(keys, (keys) => [issuer.issuer, { issuer, keys }] as const)
-    })
-    return { issuers: new Map(known), authorities, rules }
+/** What a file comes to with those that it names; fails where one cannot be used. `keysOf`: the keys at an address. */
+export const trustOf = Effect.fnUntraced(function* <R>(
+  read: ReadIdentity,
+  keysOf: (url: string) => Effect.Effect<IssuerKeys, never, R>
+) {
+  const { issuers = [], rules } = read.file
+  const authorities = yield* Effect.forEach(read.file.authorities ?? [], (authority) => authorityOf(read, authority))
+  const known = yield* Effect.forEach(issuers, (issuer) => {
+    const { jwks } = issuer
+    const keys = isUrl(jwks) ? keysOf(jwks) : usable(read, jwks, parseKeys)
+    return Effect.map(keys, (keys) => [issuer.issuer, { issuer, keys }] as const)
   })
+  return { issuers: new Map(known), authorities, rules }
+})
+
+/** The same in the scope of the addresses' keys: those that the next file names, too, go on. */
+const makeTrust = Effect.map(
+  RcMap.make({ lookup: keysAt }),
+  (addresses) => (read: ReadIdentity) => trustOf(read, (url) => RcMap.get(addresses, url))
 )
 
 interface IdentityOptions {

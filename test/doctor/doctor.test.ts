@@ -54,6 +54,16 @@ const identity = {
   issuers: [{ issuer, audience: "gateway", jwks: `${issuer}/keys` }],
   rules: [{ issuer, claims: { sub: "*" } }]
 }
+const authorities = (name: string, authority: object) => ({
+  GATEWAY_IDENTITY_FILE: file(
+    name,
+    JSON.stringify({
+      version: 1,
+      authorities: [authority],
+      rules: [{ authority: "agency", certificate: { uri: "*" } }]
+    })
+  )
+})
 const privateKey = (name: string, namedCurve: string) => ({
   GATEWAY_RECORD_SIGNING_KEY: file(
     name,
@@ -256,6 +266,15 @@ describe("doctor", () => {
       /^ok: .*identity\.json: 1 issuer, 0 authorities, 1 rule$/
     ],
     [
+      "an identity file that names what cannot be used",
+      () => {
+        file("none.pem", "no certificate")
+        return authorities("unusable.json", { name: "agency", certificates: "none.pem" })
+      },
+      "identity file",
+      /^fail: .*names none\.pem, which cannot be used: it has no certificate/
+    ],
+    [
       "a missing identity file",
       () => ({ GATEWAY_IDENTITY_FILE: join(directory, "none") }),
       "identity file",
@@ -322,7 +341,18 @@ describe("doctor", () => {
       }
       yield* TestClock.setTime(Date.now() + 60_000)
       assert.match(shown(yield* check(nameless), "tls"), /^warn: .*nameless\.pem \(no subject\) expires on /)
+      authority.list("ca.crl")
+      const agency = authorities("authority.json", { name: "agency", certificates: "ca.pem", crl: "ca.crl" })
+      const trusted = () => Effect.map(check(agency), (found) => shown(found, "identity file"))
+      assert.match(
+        yield* trusted(),
+        /^ok: .*1 authority.*\nwarn: .*agency \(O=Agency, CN=CA\) expires on \S+, in \d+ days[^\n]*$/
+      )
       yield* TestClock.setTime(Date.parse("2127-01-01"))
+      assert.match(
+        yield* trusted(),
+        /\nfail: .*agency .*expired on .*\nfail: .*agency has no revocation list of O=Agency, CN=CA in force/
+      )
       const own = { name: "pii", url: "https://127.0.0.1:9", certificate: "c.pem", key: "k.pem" }
       const found = shown(yield* check(guards("own.json", own)), "guards file")
       assert.match(found, /\nfail: .*c\.pem .*expired on 2126-10-28 -> Renew.*\nwarn: .*k\.pem: others may read it/)

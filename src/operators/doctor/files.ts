@@ -9,8 +9,10 @@ import { dirname, join, resolve } from "node:path"
 import { Clock, Effect, Option, Result } from "effect"
 import { levels } from "../../catalog/Level.ts"
 import { type GuardRead, type GuardSettings, levelsOf, readGuards } from "../../guards/GuardsFile.ts"
-import { readCertificate } from "../../identity/certificate.ts"
+import { type Authority, readCertificate } from "../../identity/certificate.ts"
 import { readIdentity } from "../../identity/IdentityFile.ts"
+import { trustOf } from "../../identity/identityLayer.ts"
+import type { IssuerKeys } from "../../identity/token.ts"
 import { readIfExists, writeProblem } from "../../limits/files.ts"
 import { isOver, parseBook } from "../../limits/KeyFile.ts"
 import { readSigner } from "../../limits/usageChain.ts"
@@ -203,11 +205,25 @@ export const guardsFound = Effect.fnUntraced(function* (file: string) {
   return [ok(`${file}: ${count(guards, "guard")}`), ...found.flat()]
 })
 
-export const identityFound = (file: string) =>
-  Effect.map(readIdentity(file), ({ file: { authorities = [], issuers = [], rules } }) => {
-    const parts = [count(issuers, "issuer"), count(authorities, "authority", "authorities"), count(rules, "rule")]
-    return ok(`${file}: ${parts.join(", ")}`)
+/** When its certificates end, and whether its revocation lists are in force. */
+const authorityFound = (file: string, { issuers, name, needsList }: Authority, now: number): ReadonlyArray<Found> =>
+  issuers.flatMap(({ certificate, lists }) => {
+    const found = certificateFound(`${file}: ${name}`, certificate, now)
+    if (!needsList || lists.some(({ nextUpdate }) => now < nextUpdate)) return [found]
+    const words = `${file}: ${name} has no revocation list of ${certificate.subject.replaceAll("\n", ", ")} in force: what it has issued is refused`
+    return [found, fail(words, "Fetch the authority's list, regularly.")]
   })
+
+/** The keys at an issuer's address. */
+const notAsked: IssuerKeys = { current: () => undefined, refresh: Effect.void }
+
+export const identityFound = Effect.fnUntraced(function* (file: string) {
+  const read = yield* readIdentity(file)
+  const { authorities, issuers, rules } = yield* trustOf(read, () => Effect.succeed(notAsked))
+  const now = yield* Clock.currentTimeMillis
+  const parts = [count([...issuers], "issuer"), count(authorities, "authority", "authorities"), count(rules, "rule")]
+  return [ok(`${file}: ${parts.join(", ")}`), ...authorities.flatMap((one) => authorityFound(file, one, now))]
+})
 
 export const signingFound = Effect.fnUntraced(function* (file: string) {
   const { key } = yield* readSigner(file)
