@@ -1,5 +1,5 @@
 /** The file that says whose tokens and certificates are trusted, and what they may use (docs/identity.md#identity-file). It holds no secret. */
-import { createHash } from "node:crypto"
+import { createHash, hash } from "node:crypto"
 import { dirname, resolve } from "node:path"
 import { Duration, Effect, Schema } from "effect"
 import { parser, readNamed } from "../limits/files.ts"
@@ -145,7 +145,7 @@ export const readIdentity = Effect.fnUntraced(function* (path: string) {
     const reading = readRegular(resolve(dirname(path), name))
     const { bytes } = yield* rephrase(reading, (why) => `${path} names ${name}, which cannot be read: ${why}`)
     contents.set(name, bytes)
-    digest.update(bytes)
+    digest.update(hash("sha256", bytes))
   }
   return { file, contents, digest: digest.digest("hex") }
 })

@@ -7,7 +7,13 @@ import { Effect, Fiber, Layer, Logger, Schedule } from "effect"
 import { UnsecuredJWT } from "jose"
 import type { CallerIdentity } from "../../src/contract/Security.ts"
 import { Identity } from "../../src/identity/Identity.ts"
-import { Authority, Issuer as IssuerFields, parseIdentity, TokenRule } from "../../src/identity/IdentityFile.ts"
+import {
+  Authority,
+  Issuer as IssuerFields,
+  parseIdentity,
+  readIdentity,
+  TokenRule
+} from "../../src/identity/IdentityFile.ts"
 import { identityLayer } from "../../src/identity/identityLayer.ts"
 import { Keys } from "../../src/limits/Keys.ts"
 import { keysFileWith } from "../operation/keysFile.ts"
@@ -327,6 +333,22 @@ describe("the keys of an issuer", () => {
 })
 
 describe("the identity file", () => {
+  it.effect("has changed when something moved from one of its files to the next", () =>
+    Effect.gen(function* () {
+      const authorities = ["one", "two"].map((name) => ({ name, certificates: `${name}.pem` }))
+      const file = writeIdentity(everybody({ authorities }))
+      const digestOf = Effect.fnUntraced(function* (one: string, two: string) {
+        writeFileSync(join(folder, "one.pem"), one)
+        writeFileSync(join(folder, "two.pem"), two)
+        return (yield* readIdentity(file)).digest
+      })
+      assert.notStrictEqual(
+        yield* digestOf("first\nsecond\n", "third\n"),
+        yield* digestOf("first\n", "second\nthird\n")
+      )
+    })
+  )
+
   it.live("is read again, ends streams whose rule is gone, and is refused whole when it is broken", () =>
     Effect.gen(function* () {
       const file = writeIdentity(everybody())
