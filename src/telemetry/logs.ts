@@ -84,7 +84,7 @@ export const logsLayer = (settings: Pick<GatewaySettings, "logFormat" | "logLeve
   )
 }
 
-/** Longest model ID that is kept, in characters: it is what the caller wrote. */
+/** Longest path and model ID in a line, in characters: they are what the caller wrote. */
 const maxText = 256
 
 /** The line of a request that is over. `endedAt` is in milliseconds since the epoch, `span` the request's. */
@@ -94,7 +94,7 @@ export const logRequest = (
   endedAt: number,
   span: Tracer.AnySpan | undefined
 ): Effect.Effect<void> => {
-  const line = Effect.annotateLogs(Effect.logInfo(`${method} ${path}`), {
+  const line = Effect.annotateLogs(Effect.logInfo(`${method} ${path.slice(0, maxText)}`), {
     request_id: id,
     status,
     outcome,

@@ -1,7 +1,8 @@
 import { stripVTControlCharacters as bare } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger, Option, Schema, Tracer } from "effect"
-import { jsonLogger, logsLayer, prettyLogger } from "../../src/telemetry/logs.ts"
+import { RequestRecord } from "../../src/http/RequestRecord.ts"
+import { jsonLogger, logRequest, logsLayer, prettyLogger } from "../../src/telemetry/logs.ts"
 
 /** The lines that an effect logs. */
 const lines = Effect.fnUntraced(function* (logger: Logger.Logger<unknown, string>, effect: Effect.Effect<unknown>) {
@@ -93,6 +94,19 @@ describe("JSON", () => {
     })
   )
 })
+
+it.effect("the line of a request has the beginning of what a caller chose", () =>
+  Effect.gen(function* () {
+    const x = "x".repeat(10_000)
+    const request = new RequestRecord({
+      ...{ id: "r", startedAt: 0, method: "GET", path: `/${x}`, source: undefined, surface: undefined }
+    })
+    request.modelId = x
+    const [line = ""] = yield* lines(jsonLogger, logRequest(request, "invalid", 1, undefined))
+    const { message, model } = JSON.parse(line)
+    assert.deepStrictEqual([message, model], [`GET /${x.slice(0, 255)}`, x.slice(0, 256)])
+  })
+)
 
 describe("for a terminal", () => {
   it.effect("shows time, level, message and values", () =>
