@@ -4,9 +4,9 @@
  */
 
 import { styleText } from "node:util"
-import { Config, Effect, Option, Pull, Queue, Redacted, Stream, Terminal } from "effect"
+import { Config, Effect, Option, Pull, Queue, Redacted, Schema, Stream, Terminal } from "effect"
 import { Command, Flag } from "effect/cli"
-import { FetchHttpClient, HttpClient } from "effect/http"
+import { FetchHttpClient, HttpClient, HttpClientResponse } from "effect/http"
 import { chatAccumulator } from "../../client/accumulate.ts"
 import {
   ApiError,
@@ -20,7 +20,7 @@ import {
   StreamError,
   usageNotice
 } from "../../EffectClient.ts"
-import { isObject, objectOf } from "../../wire/json.ts"
+import { objectOf } from "../../wire/json.ts"
 import { nearest } from "../../wire/nearest.ts"
 import { fail, OperatorError } from "../../wire/OperatorError.ts"
 import { table } from "../table.ts"
@@ -228,12 +228,12 @@ export const converse = Effect.fnUntraced(function* ({ client, interactive, noti
   }
 })
 
-/** What the gateway says of itself at `/`: its usage notice, and whether it is the sandbox. */
+/** What the gateway says of itself at `/`. */
+const Welcome = Schema.Struct({ notice: Schema.optional(Schema.String), sandbox: Schema.optional(Schema.Boolean) })
 const welcomeOf = (url: string) =>
   HttpClient.get(new URL("/", url), { headers: { accept: "application/json" } }).pipe(
-    Effect.flatMap((reply) => Effect.orElseSucceed(reply.json, () => undefined)),
-    Effect.map((body) => (isObject(body) ? body : {})),
-    Effect.mapError((error) => new OperatorError({ message: explainFailure(error, url) }))
+    Effect.mapError((error) => new OperatorError({ message: explainFailure(error, url) })),
+    Effect.flatMap((reply) => Effect.orElseSucceed(HttpClientResponse.schemaBodyJson(Welcome)(reply), () => ({})))
   )
 
 const flags = {
@@ -259,13 +259,12 @@ export const chatCommand = Command.make(
     }
     const interactive = process.stdin.isTTY === true
     // Piped lines are shown no notice.
-    const welcome = interactive || key === undefined ? yield* welcomeOf(url) : {}
+    const { notice, sandbox }: typeof Welcome.Type = interactive || key === undefined ? yield* welcomeOf(url) : {}
     // The sandbox's key is public.
-    const secret = key ?? (welcome.sandbox === true ? "sandbox-key" : undefined)
+    const secret = key ?? (sandbox === true ? "sandbox-key" : undefined)
     if (secret === undefined) return yield* fail("no key: give one with --key, or set GATEWAY_API_KEY")
     const apiKey = Redacted.make(secret)
     const client = yield* makeClient({ baseUrl: url, apiKey })
-    const notice = typeof welcome.notice === "string" ? welcome.notice : undefined
     yield* converse({ client, model, url, notice, interactive })
   }, Effect.provide(FetchHttpClient.layer))
 ).pipe(Command.withDescription("Chat with a model from the terminal; piped lines are asked or obeyed one by one"))
