@@ -9,16 +9,7 @@ import { applyTlsPolicy } from "../../tlsPolicy.ts"
 import { explainSetting } from "../cli/run.ts"
 import { cloudChecks } from "./clouds.ts"
 import { type Check, runChecks } from "./Finding.ts"
-import {
-  guardsFound,
-  identityFound,
-  keysFound,
-  noticeFound,
-  signingFound,
-  stateFound,
-  tlsFound,
-  usageLogFound
-} from "./files.ts"
+import * as files from "./files.ts"
 import { guardsLiveCheck, liveCheck } from "./live.ts"
 import { collectorFound, filesLimitFound, fipsFound, portsFound, redisFound } from "./machine.ts"
 import { catalogFound, cloudsFound, settingsFound } from "./settings.ts"
@@ -61,16 +52,16 @@ export const examine = Effect.fnUntraced(function* (environment: Environment, li
     ["clouds", cloudsFound(gateway, configured)],
     ["catalog", catalogFound(gateway, clouds)],
     ...(sandbox ? [] : cloudChecks(gateway, clouds)),
-    ["key file", keysFound(gateway, sandbox)],
-    ["tls", tlsFound(gateway)],
+    ["key file", files.keysFound(gateway, sandbox)],
+    ["tls", files.tlsFound(gateway)],
     ["fips", fipsFound(gateway)],
     ["redis", redisFound(gateway)],
-    ["state", stateFound(gateway)],
-    ["usage log", usageLogFound(gateway)],
-    ...whereSet(gateway.guardsFile, (file) => ["guards file", guardsFound(file)]),
-    ...whereSet(gateway.identityFile, (file) => ["identity file", identityFound(file)]),
-    ...whereSet(gateway.recordSigningKey, (file) => ["signing key", signingFound(file)]),
-    ...whereSet(gateway.noticeFile, (file) => ["notice", noticeFound(file)]),
+    ["state", files.stateFound(gateway)],
+    ["usage log", files.usageLogFound(gateway)],
+    ...whereSet(gateway.guardsFile, (file) => ["guards file", files.guardsFound(file)]),
+    ...whereSet(gateway.identityFile, (file) => ["identity file", files.identityFound(file)]),
+    ...whereSet(gateway.recordSigningKey, (file) => ["signing key", files.signingFound(file)]),
+    ...whereSet(gateway.noticeFile, (file) => ["notice", files.noticeFound(file)]),
     ["collector", collectorFound(environment)],
     ["ports", portsFound(gateway)],
     ["open files", filesLimitFound(gateway)],
