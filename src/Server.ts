@@ -25,13 +25,14 @@ import { layerMemory } from "./limits/sqliteStore.ts"
 import { storeLayer } from "./limits/store.ts"
 import { auditLayer, UsageLog } from "./limits/UsageLog.ts"
 import { listenerLayer } from "./listener.ts"
-import { Clouds, type GatewaySettings, recordOptions, Settings, settingsDigest } from "./Settings.ts"
+import { Clouds, docsOf, type GatewaySettings, recordOptions, Settings, settingsDigest } from "./Settings.ts"
 import { type CloudSettings, sitesOf } from "./settings/clouds.ts"
 import { readNotice } from "./settings/notice.ts"
 import type { OperatorError } from "./wire/OperatorError.ts"
 
 /** The endpoints, their documents where they are public, and the middleware around all of them. */
-const routes = ({ docs, sandbox, settings }: GatewayOptions) => {
+const routes = ({ sandbox, settings }: GatewayOptions) => {
+  const docs = docsOf(settings, sandbox) === "public"
   const tls = Option.isSome(settings.tlsCert)
   return Layer.mergeAll(
     HttpApiBuilder.layer(Api).pipe(
@@ -47,8 +48,6 @@ const routes = ({ docs, sandbox, settings }: GatewayOptions) => {
 export interface GatewayOptions {
   readonly settings: GatewaySettings
   readonly clouds: CloudSettings
-  /** Whether `/docs` and `/openapi.json` are served. */
-  readonly docs: boolean
   /** Whether the clouds are the sandbox's, and its key works beside those of the key file. */
   readonly sandbox: boolean
 }

@@ -210,6 +210,10 @@ export const settingsDigest = (settings: object): string =>
     })
   )
 
+/** Whether the documents are public, as they are in the sandbox unless the operator says so. */
+export const docsOf = ({ docs }: Pick<GatewaySettings, "docs">, sandbox: boolean) =>
+  Option.getOrElse(docs, () => (sandbox ? "public" : "off"))
+
 /** How usage records and audit events are written. */
 export const recordOptions = ({ recordFormat, recordSigningKey }: GatewaySettings) => ({
   format: recordFormat,

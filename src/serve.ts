@@ -75,7 +75,7 @@ const loadWithSandbox = Effect.gen(function* () {
   if (isWorker || !servesSandbox(loaded.gateway, loaded.clouds)) {
     const simulated = isWorker && sandbox === "on"
     const clouds = { ...loaded.clouds, simulated }
-    return { ...loaded, clouds, sandbox: simulated, forWorkers: { GATEWAY_SANDBOX: "off" } }
+    return { ...loaded, clouds, forWorkers: { GATEWAY_SANDBOX: "off" } }
   }
   const { Sandbox } = yield* Effect.promise(() => import("./sandbox/Sandbox.ts"))
   const catalog = yield* followedCatalog(loaded.gateway)
@@ -85,7 +85,6 @@ const loadWithSandbox = Effect.gen(function* () {
   return {
     gateway: loaded.gateway,
     clouds: { ...clouds, simulated: true },
-    sandbox: true,
     forWorkers: { ...withoutClouds(env), ...simulated, GATEWAY_SANDBOX: "on" }
   }
 })
@@ -116,13 +115,13 @@ const foundations = ({ gateway, clouds }: Loaded): ReadonlyArray<string> => [
 /** The one line that the gateway serves (docs/operation.md#commands), and a first request for the sandbox. */
 const announce = (loaded: Loaded, port: number) =>
   Effect.gen(function* () {
-    const { gateway, clouds, sandbox } = loaded
+    const { gateway, clouds } = loaded
     const active = activeClouds(clouds)
     const { list, leftOut } = requestable(yield* loadCatalog(gateway), sitesOf(clouds))
     const host = gateway.host.includes(":") ? `[${gateway.host}]` : gateway.host
     const address = `${Option.isSome(gateway.tlsCert) ? "https" : "http"}://${host}:${port}`
     const facts = [
-      `clouds: ${sandbox ? "sandbox" : [...active].join(", ")}`,
+      `clouds: ${clouds.simulated ? "sandbox" : [...active].join(", ")}`,
       `${list.length} model IDs`,
       ...foundations(loaded)
     ]
@@ -135,7 +134,7 @@ const announce = (loaded: Loaded, port: number) =>
     for (const line of [...leftOutLines(leftOut), ...unknownSettingLines(environment())]) {
       yield* Effect.logWarning(line)
     }
-    if (sandbox) {
+    if (clouds.simulated) {
       const hint = `This is the sandbox: three simulated clouds on this machine, no data leaves it. Try:
 
   curl -N ${address}/v1/messages -H 'x-api-key: sandbox-key' -H 'content-type: application/json' \\
@@ -152,11 +151,11 @@ export const serve = Effect.gen(function* () {
   if (!isWorker) yield* Effect.forkScoped(endWithNpm)
   applyTlsPolicy()
   const loaded = yield* loadWithSandbox
-  const { gateway: settings, forWorkers } = loaded
+  const { clouds, gateway: settings, forWorkers } = loaded
   const whenListening = (port: number) => (isWorker ? reportReady(port) : announce(loaded, port))
   if (isWorker || settings.workers === 1) {
     const { serveHere } = yield* Effect.promise(() => import("./serveHere.ts"))
-    return yield* serveHere({ ...loaded, settings, whenListening })
+    return yield* serveHere({ settings, clouds, sandbox: clouds.simulated, whenListening })
   }
   const workers = runWorkers({ settings, environment: forWorkers, announce: whenListening })
   // The workers have done nothing wrong, and drain.

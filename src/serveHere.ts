@@ -9,7 +9,7 @@ import type { GatewaySettings } from "./Settings.ts"
 import { crash } from "./statements.ts"
 import { telemetryLayer } from "./Telemetry.ts"
 
-interface ServeOptions<E, R> extends Omit<GatewayOptions, "docs"> {
+interface ServeOptions<E, R> extends GatewayOptions {
   /** Run once, when connections are taken on this port. */
   readonly whenListening: (port: number) => Effect.Effect<void, E, R>
 }
@@ -44,10 +44,9 @@ const drainOnShutdown = ({ drainDelay, drainTimeout }: GatewaySettings) =>
 const afterCrash = Duration.seconds(20)
 
 export const serveHere = <E, R>(options: ServeOptions<E, R>) => {
-  const { settings, sandbox } = options
-  const docs = Option.getOrElse(settings.docs, () => (sandbox ? "public" : "off")) === "public"
+  const { settings } = options
   const serving = Layer.mergeAll(Layer.effectDiscard(listening(options)), drainOnShutdown(settings)).pipe(
-    Layer.provide(gatewayLayer({ ...options, docs })),
+    Layer.provide(gatewayLayer(options)),
     Layer.provide(Option.isSome(settings.metricsPort) ? Activity.layer : Layer.empty)
   )
   return Effect.scoped(Effect.andThen(Layer.build(serving), crash(afterCrash))).pipe(

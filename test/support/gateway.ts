@@ -66,7 +66,8 @@ const build = Effect.fnUntraced(function* (options: GatewayOptions, directory: s
     GATEWAY_DRAIN_TIMEOUT: "50 millis",
     GATEWAY_USAGE_LOG: join(directory, "usage.jsonl"),
     GATEWAY_STATE_DIR: join(directory, "state"),
-    GATEWAY_KEYS_FILE: join(directory, "keys.json")
+    GATEWAY_KEYS_FILE: join(directory, "keys.json"),
+    GATEWAY_DOCS: options.docs === true ? "public" : "off"
   }
   const given = options.settings ?? {}
   const own = Object.keys(given).some((name) => cloud.test(name))
@@ -76,7 +77,6 @@ const build = Effect.fnUntraced(function* (options: GatewayOptions, directory: s
   const layer = gatewayLayer({
     settings: loaded.gateway,
     clouds: { ...loaded.clouds, simulated: sandbox !== undefined },
-    docs: options.docs === true,
     sandbox: options.sandbox ?? given.GATEWAY_KEYS_FILE === undefined
   }).pipe(Layer.provide(collect(logs)), Layer.provide(Layer.succeed(References.MinimumLogLevel, "Trace")))
   const context = yield* Layer.build(Layer.fresh(layer))

@@ -15,7 +15,7 @@ import { readCertificate } from "../../identity/certificate.ts"
 import { isOver, type Key, readBook } from "../../limits/KeyFile.ts"
 import { readSigner } from "../../limits/usageChain.ts"
 import { readRegular } from "../../regularFile.ts"
-import { type Environment, type GatewaySettings, load, settingsDigest } from "../../Settings.ts"
+import { docsOf, type Environment, type GatewaySettings, load, settingsDigest } from "../../Settings.ts"
 import { addressesOf, type CloudSettings, declarationsOf, sitesOf } from "../../settings/clouds.ts"
 import { tlsPolicy } from "../../tlsPolicy.ts"
 import { settingNames } from "../../unknownSettings.ts"
@@ -62,10 +62,13 @@ const catalogInForce = (settings: GatewaySettings, clouds: CloudSettings, catalo
 }
 
 /** What is served beside the endpoints of callers, and where. */
-const listensInForce = ({ docs, host, metricsHost, metricsPort, port }: GatewaySettings, sandbox: boolean) => ({
-  callers: `${host}:${port}`,
-  metrics: Option.match(metricsPort, { onNone: () => "off", onSome: (port) => `${metricsHost}:${port}` }),
-  docs: Option.getOrElse(docs, () => (sandbox ? "public" : "off"))
+const listensInForce = (settings: GatewaySettings, sandbox: boolean) => ({
+  callers: `${settings.host}:${settings.port}`,
+  metrics: Option.match(settings.metricsPort, {
+    onNone: () => "off",
+    onSome: (port) => `${settings.metricsHost}:${port}`
+  }),
+  docs: docsOf(settings, sandbox)
 })
 
 const tlsInForce = Effect.fnUntraced(function* ({ plainHttp, tlsCert, tlsClientCa }: GatewaySettings, now: number) {
