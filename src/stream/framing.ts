@@ -270,13 +270,7 @@ const readChunk = (body: Buffer): Read<Event> => {
   }
   if (bytes.length > maxEventBytes) return Result.fail(tooLarge)
   if (!isUtf8(bytes)) return Result.fail(invalidUtf8)
-  const data = bytes.toString("utf8")
-  // The vendor prints `type` first; parsing every text delta only for its name would be most of the work here.
-  const name = /^\{\s*"type"\s*:\s*"(\w+)"/.exec(data)?.[1]
-  if (name !== undefined) return Result.succeed({ event: name, data })
-  const json = readObject(data)
-  if (json === undefined) return Result.fail(badFrame)
-  return Result.succeed({ event: typeof json.type === "string" ? json.type : undefined, data })
+  return Result.succeed({ event: undefined, data: bytes.toString("utf8") })
 }
 
 /** `modelStreamErrorException` carries the model's own status and message, which say more than the outer one. */

@@ -197,9 +197,6 @@ const pathOf = (holder: Node | undefined, key: string): string => {
  * tools are not searched.
  *
  * Iterative and linear; bodies that are nested too deep or hold too much are refused before (`wire/parse.ts`).
- *
- * Keys are listed before they are read: over objects of many shapes V8 throws the compiled code of a `for (key in object)` away
- * again and again, and the walk would stay interpreted.
  */
 export const refuseOutside = (body: JsonObject, own = ownFields): string | undefined => {
   const queue: Array<Node> = [{ value: body, key: "", parent: undefined }]

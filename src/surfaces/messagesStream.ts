@@ -54,37 +54,14 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
   /** Whether a guardrail of Bedrock intervened, which any event may say. */
   let guarded = false
 
-  /** The frame of a `content_block_delta`, which most events are. */
-  const delta = (event: string, data: string): Frame | undefined => {
-    const fields = readObject(data)
-    if (fields?.type !== event) return undefined
-    guarded ||= isGuarded(fields)
-    const { partial_json, text, thinking, type } = objectOf(fields.delta)
-    progress.bytes += outputBytes(text) + outputBytes(thinking) + outputBytes(partial_json)
-    const key = numberOf(fields.index) ?? -1
-    // Also before a block begins and after it has ended: clients join what they get.
-    return type === "input_json_delta"
-      ? { event, data, calls: [{ type: "append", key, text: string(partial_json) }] }
-      : { event, data }
-  }
-
   /** The frame of one event; undefined for one that is not sent, or that ends the stream with a fault. */
-  const frameOf = (event: Event): Frame | undefined => {
-    const { data } = event
-    const name = event.event ?? string(readObject(data)?.type)
-    if (name !== "content_block_delta") return rareFrame(name, data)
-    const frame = delta(name, data)
-    if (frame === undefined) progress.end = unreadable
-    return frame
-  }
-
-  /** The same of events of which a reply has few. Apart, because V8 recompiles code when shapes of objects that it reads are collected. */
-  const rareFrame = (name: string, data: string): Frame | undefined => {
-    // The start is printed again.
-    const read = name === "message_start" ? readExactObject(data) : readObject(data)
+  const frameOf = ({ data, event }: Event): Frame | undefined => {
+    const read = readObject(data)
     const fields = objectOf(read)
     // Clients read the name of an event or the `type` of its data.
     const type = textOf(fields.type)
+    const name = event ?? type ?? ""
+    const key = numberOf(fields.index) ?? -1
     guarded ||= isGuarded(fields)
     switch (name) {
       case "message_start": {
@@ -92,19 +69,30 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
         const message = objectOf(fields.message)
         start = overlayUsage({}, message.usage)
         const calls = arrayOf(message.content).flatMap((block, at) => called(at, objectOf(block)))
-        const usage = message.usage ?? uncounted
-        return { event: name, data: jsonText({ ...fields, message: { ...message, model, usage } }), calls }
+        // It is printed again, with its numbers as they came.
+        const exact = objectOf(readExactObject(data))
+        const shown = { ...objectOf(exact.message), model, usage: objectOf(exact.message).usage ?? uncounted }
+        return { event: name, data: jsonText({ ...exact, message: shown }), calls }
       }
       case "content_block_start": {
         if (type !== name) break
         const block = objectOf(fields.content_block)
         progress.bytes += outputBytes(block.text) + outputBytes(block.thinking) + outputBytes(block.input)
-        return { event: name, data, calls: called(numberOf(fields.index) ?? -1, block) }
+        return { event: name, data, calls: called(key, block) }
+      }
+      case "content_block_delta": {
+        if (type !== name) break
+        const delta = objectOf(fields.delta)
+        const json = string(delta.partial_json)
+        progress.bytes += outputBytes(delta.text) + outputBytes(delta.thinking) + outputBytes(json)
+        // Also before a block begins and after it has ended: clients join what they get.
+        const calls: ReadonlyArray<CallPiece> = [{ type: "append", key, text: json }]
+        return delta.type === "input_json_delta" ? { event: name, data, calls } : { event: name, data }
       }
       case "content_block_stop":
         if (type !== name) break
         // Ignored for a block that is no call.
-        return { event: name, data, calls: [{ type: "end", key: numberOf(fields.index) ?? -1 }] }
+        return { event: name, data, calls: [{ type: "end", key }] }
       case "message_delta":
         if (type !== name) break
         totals = overlayUsage(totals, fields.usage)

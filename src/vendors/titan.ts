@@ -24,11 +24,8 @@ export const request = (text: string): JsonObject => ({
   normalize: true
 })
 
-/** A loop: to call a function for each of 1,024 numbers takes 7 µs, where to parse them takes 30. */
-const areNumbers = (values: ReadonlyArray<Json>): values is ReadonlyArray<number> => {
-  for (let at = 0; at < values.length; at++) if (typeof values[at] !== "number") return false
-  return true
-}
+const areNumbers = (values: ReadonlyArray<Json>): values is ReadonlyArray<number> =>
+  values.every((value) => typeof value === "number")
 
 /** Every number of a vector is read: a body that is parsed exactly has them as JavaScript's, but takes longer. */
 export const reply = (

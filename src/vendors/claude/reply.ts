@@ -6,15 +6,7 @@
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import { countOf, fillUsage, type Tokens } from "../../catalog/Tokens.ts"
-import {
-  cut,
-  invalidBody,
-  type Refused,
-  refused,
-  statusOfWord,
-  type UpstreamFault,
-  unreadable
-} from "../../catalog/UpstreamFault.ts"
+import { cut, invalidBody, type Refused, refused, statusOfWord, unreadable } from "../../catalog/UpstreamFault.ts"
 import {
   arrayOf,
   type Json,
@@ -115,35 +107,6 @@ export const reader: Dialect["reader"] = (route, chat) => {
     out.push({ type: "call-end", index })
   }
 
-  /** Events of which a reply has few. Apart, because V8 recompiles code when shapes of objects that it reads are collected. */
-  const stepRare = (fields: JsonObject, data: string, out: Pieces): UpstreamFault | undefined => {
-    switch (fields.type) {
-      case "content_block_start":
-        // A call may have its input here. Parsed as written, because the block may be sent back.
-        begin(numberOf(fields.index) ?? 0, objectOf(readWrittenObject(data)?.content_block), out)
-        break
-      case "content_block_stop":
-        stop(numberOf(fields.index) ?? 0, out)
-        break
-      case "message_start":
-        start = overlayUsage({}, objectOf(fields.message).usage)
-        counts = start
-        break
-      case "message_delta":
-        totals = overlayUsage(totals, fields.usage)
-        counts = { ...start, ...totals }
-        reason = textOf(objectOf(fields.delta).stop_reason) ?? reason
-        break
-      case "message_stop":
-        counts = totalsAtEnd(start, totals, fields)
-        over = true
-        break
-      case "error":
-        return claudeFault(objectOf(fields.error))
-    }
-    return undefined
-  }
-
   return {
     whole: (body, out) => {
       if (!Array.isArray(body.content)) return invalidBody
@@ -163,8 +126,34 @@ export const reader: Dialect["reader"] = (route, chat) => {
       const fields = readObject(data)
       if (fields === undefined) return unreadable
       guarded ||= isGuarded(fields)
-      if (fields.type !== "content_block_delta") return stepRare(fields, data, out)
-      delta(numberOf(fields.index) ?? 0, objectOf(fields.delta), out)
+      const at = numberOf(fields.index) ?? 0
+      switch (fields.type) {
+        case "content_block_start":
+          // A call may have its input here. Parsed as written, because the block may be sent back.
+          begin(at, objectOf(readWrittenObject(data)?.content_block), out)
+          break
+        case "content_block_delta":
+          delta(at, objectOf(fields.delta), out)
+          break
+        case "content_block_stop":
+          stop(at, out)
+          break
+        case "message_start":
+          start = overlayUsage({}, objectOf(fields.message).usage)
+          counts = start
+          break
+        case "message_delta":
+          totals = overlayUsage(totals, fields.usage)
+          counts = { ...start, ...totals }
+          reason = textOf(objectOf(fields.delta).stop_reason) ?? reason
+          break
+        case "message_stop":
+          counts = totalsAtEnd(start, totals, fields)
+          over = true
+          break
+        case "error":
+          return claudeFault(objectOf(fields.error))
+      }
       return undefined
     },
     end: (out) => {
