@@ -1435,6 +1435,11 @@ export interface CountTokensRequest {
    * The version of the vendor's API to send, instead of the gateway's own choice.
    * @example "vertex-2023-10-16"
    */
+  readonly anthropic_version?: string | null
+  /**
+   * Another name of `anthropic_version`, which wins.
+   * @example "vertex-2023-10-16"
+   */
   readonly vendor_version?: string | null
   readonly [name: string]: unknown
 }
@@ -1968,6 +1973,11 @@ export interface MessagesRequest {
    * The version of the vendor's API to send, instead of the gateway's own choice.
    * @example "vertex-2023-10-16"
    */
+  readonly anthropic_version?: string | null
+  /**
+   * Another name of `anthropic_version`, which wins.
+   * @example "vertex-2023-10-16"
+   */
   readonly vendor_version?: string | null
   /**
    * The most tokens that the reply may have, thinking included.
@@ -1986,20 +1996,17 @@ export interface MessagesRequest {
    */
   readonly stop_sequences?: ReadonlyArray<string> | null
   /**
-   * Sampling temperature: more makes replies more varied. Removed beside thinking.
-   * Limits: at least 0, at most 1.
+   * Sampling temperature, from 0 to 1: more makes replies more varied. Removed beside thinking.
    * @example 0.2
    */
   readonly temperature?: number | null
   /**
    * Nucleus sampling: only the likeliest tokens with this probability in all. Removed beside thinking.
-   * Limits: at least 0, at most 1.
    * @example 0.9
    */
   readonly top_p?: number | null
   /**
    * How many of the likeliest tokens to choose from. Removed beside thinking.
-   * Limits: at least 0.
    * @example 40
    */
   readonly top_k?: number | null

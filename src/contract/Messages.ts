@@ -1,11 +1,14 @@
-/** A messages request: what the document shows is what judges it. Fields that are not listed pass (docs/api.md#messages). */
+/**
+ * A messages request: what the document shows is what judges it. Fields that are not listed pass, and so do numbers for sampling of
+ * any size: the model judges them, unless they are removed before (docs/api.md#messages).
+ */
 import { Schema } from "effect"
 import {
   type AsJson,
-  between,
   described,
   either,
   flag,
+  Integer,
   int,
   jsonObject,
   jsonSchema,
@@ -16,8 +19,7 @@ import {
   ParsedJson,
   PositiveInt,
   question,
-  string,
-  Whole
+  string
 } from "./fields.ts"
 import { kind, kinds, onlyKinds } from "./kinds.ts"
 import { cached, MessageParam, TextBlockParam } from "./MessagesContent.ts"
@@ -94,7 +96,7 @@ const inputFields = {
     question
   ),
   system: nullable(
-    either(Schema.String, Schema.Array(onlyKinds([TextBlockParam]))),
+    either(Schema.String, Schema.Array(kinds([TextBlockParam]))),
     "Instructions for the model.",
     "Answer in one sentence."
   ),
@@ -119,11 +121,12 @@ const inputFields = {
     "Betas to use, a list or a text with commas; those that the deployment does not have are removed.",
     ["interleaved-thinking-2025-05-14"]
   ),
-  vendor_version: nullable(
+  anthropic_version: nullable(
     Schema.String,
     "The version of the vendor's API to send, instead of the gateway's own choice.",
     "vertex-2023-10-16"
-  )
+  ),
+  vendor_version: nullable(Schema.String, "Another name of `anthropic_version`, which wins.", "vertex-2023-10-16")
 }
 
 export const MessagesRequest = object({
@@ -132,16 +135,16 @@ export const MessagesRequest = object({
   stream: flag("Whether the reply comes as server-sent events."),
   stop_sequences: nullable(Schema.Array(Schema.String), "Texts that end the reply before they appear in it.", ["END"]),
   temperature: nullable(
-    between(0, 1),
-    "Sampling temperature: more makes replies more varied. Removed beside thinking.",
+    Schema.Finite,
+    "Sampling temperature, from 0 to 1: more makes replies more varied. Removed beside thinking.",
     0.2
   ),
   top_p: nullable(
-    between(0, 1),
+    Schema.Finite,
     "Nucleus sampling: only the likeliest tokens with this probability in all. Removed beside thinking.",
     0.9
   ),
-  top_k: nullable(Whole, "How many of the likeliest tokens to choose from. Removed beside thinking.", 40),
+  top_k: nullable(Integer, "How many of the likeliest tokens to choose from. Removed beside thinking.", 40),
   metadata: nullable(
     object({
       user_id: nullable(Schema.String, "Your own identifier of the end user; do not put a secret here.", "u-1")

@@ -56,13 +56,15 @@ export const jsonSchema = (message = notAnObject) =>
     examples: [{ type: "object", properties: { city: { type: "string" } } }]
   })
 
+const whole = { message: "must be an integer" }
+
 /** An integer, also one that JavaScript cannot hold and that stays as it was written. */
 export const Integer = Schema.declare(
   (value: unknown): value is number =>
     Number.isInteger(value) ||
     (typeof value === "object" && value !== null && isRaw(value) && /^-?\d+$/.test(value.rawJSON)),
   {
-    message: "must be an integer",
+    ...whole,
     toCodecJson: () => Schema.link<number>()(Schema.Int, SchemaTransformation.passthrough())
   }
 )
@@ -73,7 +75,8 @@ export const described = <S extends Schema.Top>(schema: S, description: string, 
 
 /** Required fields of the plain types. */
 export const string = (description: string, example?: string) => described(Schema.String, description, example)
-export const int = (description: string, example?: number) => described(Schema.Int, description, example)
+export const int = (description: string, example?: number) =>
+  described(Schema.Number.annotate(whole).check(Schema.isInt(whole)), description, example)
 export const boolean = (description: string, example?: boolean) => described(Schema.Boolean, description, example)
 
 /** What a schema says about itself that stands in the document under a name. */
@@ -163,12 +166,6 @@ export const between = (minimum: number, maximum: number) =>
     Schema.isFinite(),
     Schema.isBetween({ minimum, maximum }, { message: `must be between ${minimum} and ${maximum}` })
   )
-const whole = { message: "must be an integer" }
-/** An integer from 0. */
-export const Whole = Schema.Number.annotate(whole).check(
-  Schema.isInt(whole),
-  Schema.isGreaterThanOrEqualTo(0, { message: "must not be negative" })
-)
 /** The same of integers. */
 export const wholeBetween = (minimum: number, maximum: number) =>
   Schema.Number.annotate(whole).check(

@@ -271,6 +271,7 @@ table(
         new_field: { a: 1 }
       })
     ],
+    ["values that the model judges", native({ temperature: 9, top_p: 2, top_k: -1 })],
     ["messages of any shape", native({ messages: [{ role: "user", content: [{ type: "anything" }] }] })],
     ["stream of null", native({ stream: null })]
   ],
@@ -283,7 +284,9 @@ table(
     ["max_tokens below 0", "max_tokens", native({ max_tokens: -1 })],
     ["max_tokens of null", "max_tokens", native({ max_tokens: null })],
     ["stream as text", "stream", native({ stream: "yes" })],
-    ["temperature above 1", "temperature", native({ temperature: 9 })],
+    ["temperature as text", "temperature", native({ temperature: "1" })],
+    ["a version that is a number", "anthropic_version", native({ anthropic_version: 5 })],
+    ["top_k that is no integer", "top_k", native({ top_k: 1.5 })],
     [
       "a block without its text",
       "messages.0.content.0.text",
@@ -292,7 +295,8 @@ table(
     ["a message without a role", "messages.0.role", native({ messages: [{ content: "x" }] })],
     ["a tool that is none", "tools.0", native({ tools: ["x"] })],
     ["a tool without a schema", "tools.0.input_schema", native({ tools: [{ name: "f" }] })],
-    ["a system prompt that is a number", "system", native({ system: 1 })]
+    ["a system prompt that is a number", "system", native({ system: 1 })],
+    ["a system block whose type is a number", "system.0.type", native({ system: [{ type: 1, text: "x" }] })]
   ]
 )
 

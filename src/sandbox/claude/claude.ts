@@ -122,7 +122,7 @@ const requestOf = (context: ClaudeContext, strict: boolean) => {
     tool_choice: choice,
     temperature: answers && share,
     top_p: answers && share,
-    top_k: answers && anything,
+    top_k: answers && whole(0),
     stop_sequences: answers && stops,
     metadata: answers && closed("", { user_id: userId(platform) }),
     output_config: answers && (efforts.length > 0 || native) && closed("", output),

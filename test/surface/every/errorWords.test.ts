@@ -48,6 +48,14 @@ const wrong: ReadonlyArray<readonly [keyof typeof bases, Readonly<Record<string,
   ),
   ["/v1/messages", { messages: 7 }, "messages: must be an array"],
   ["/v1/messages", { stream: 3 }, "stream: must be a boolean"],
+  ...[1.5, "7", true].map(
+    (budget_tokens) =>
+      [
+        "/v1/messages",
+        { thinking: { type: "enabled", budget_tokens } },
+        "thinking.budget_tokens: must be an integer"
+      ] as const
+  ),
   ["/v1/responses", { input: 7 }, "input: must be a string or an array"],
   ["/v1/responses", { reasoning: "x" }, "reasoning: must be an object"],
   ["/v1/embeddings", { encoding_format: "x" }, "encoding_format: must be float or base64"]

@@ -118,8 +118,11 @@ describe("what the model's API refuses or fails at", () => {
     }
 
     it(`${model}: passes on what the model's API says is wrong`, async () => {
-      const got = await create(message(model, "hi", { temperature: 5 }))
-      refused(got, 400, "invalid_request_error", /temperature/)
+      for (const name of ["temperature", "top_p", "top_k"]) {
+        const got = await create(message(model, "hi", { [name]: -1 }))
+        refused(got, 400, "invalid_request_error", new RegExp(name))
+        assert.strictEqual(got.headers.get("x-gateway-served-level"), model.split(":")[1])
+      }
     })
   }
 })

@@ -64,6 +64,15 @@ for (const model of [il2, il5, "claude-haiku-4-5:fedramp-high", "claude-haiku-4-
       assert.deepStrictEqual(body.thinking, enabled(1024))
     })
 
+    it("takes away what no model would take", async () => {
+      const body = await adjusted(
+        model,
+        { thinking: enabled(1024), temperature: 1.5, top_p: 2, top_k: -1 },
+        "temperature:removed, top_p:removed, top_k:removed"
+      )
+      for (const name of ["temperature", "top_p", "top_k"]) assert.notProperty(body, name)
+    })
+
     it("takes the force out of a forced tool choice", async () => {
       const any = await adjusted(
         model,
