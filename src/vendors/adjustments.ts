@@ -3,6 +3,7 @@
  * parameter is honoured, translated or emulated, or it is named here. Every dialect reads the request by the same table, so a field
  * that stands in none of its places is not read, and is named.
  */
+import { Array as Arr, Predicate, Record } from "effect"
 import type { ChatRequest } from "../contract/Chat.ts"
 import { isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 
@@ -38,20 +39,14 @@ const printable = (change: string): string => change.slice(0, maxEntry).replace(
  * that find no room are counted at the end: `more:3`.
  */
 export const printAdjusted = (changes: ReadonlyArray<string>): string | undefined => {
-  const entries = new Set(changes)
-  const room = maxAdjusted - `, more:${entries.size}`.length
-  /** All so far, and as much of it as leaves room to count the rest. */
-  let all = ""
-  let value = ""
-  let kept = 0
-  for (const entry of entries) {
-    all += all === "" ? printable(entry) : `, ${printable(entry)}`
-    if (all.length > maxAdjusted) return `${value}, more:${entries.size - kept}`
-    if (all.length > room) continue
-    value = all
-    kept++
-  }
-  return all === "" ? undefined : all
+  const entries = Array.from(new Set(changes), printable)
+  const all = entries.join(", ")
+  if (all.length <= maxAdjusted) return all === "" ? undefined : all
+  const room = maxAdjusted - `, more:${entries.length}`.length
+  /** How long the first entries are together, by how many they are. */
+  const lengths = Arr.scan(entries, -", ".length, (length, entry) => length + `, ${entry}`.length)
+  const kept = lengths.findLastIndex((length) => length <= room)
+  return `${entries.slice(0, kept).join(", ")}, more:${entries.length - kept}`
 }
 
 /**
@@ -61,13 +56,11 @@ export const printAdjusted = (changes: ReadonlyArray<string>): string | undefine
 export const adjustedHeaders = (
   changes: ReadonlyArray<string>,
   thinking: ReadonlyArray<string>
-): Readonly<Record<string, string>> => {
-  const [adjusted, thinkingAdjusted] = [printAdjusted(changes), printAdjusted(thinking)]
-  return {
-    ...(adjusted === undefined ? {} : { "x-gateway-adjusted": adjusted }),
-    ...(thinkingAdjusted === undefined ? {} : { "x-gateway-thinking-adjusted": thinkingAdjusted })
-  }
-}
+): Readonly<Record<string, string>> =>
+  Record.filter(
+    { "x-gateway-adjusted": printAdjusted(changes), "x-gateway-thinking-adjusted": printAdjusted(thinking) },
+    Predicate.isNotUndefined
+  )
 
 /** The change that names one call at a time where the gateway does it, because calls of the model may be left out. */
 export const firstCall = "parallel_tool_calls:false->first-call"

@@ -35,8 +35,8 @@ const makeCall = (id: string, name: string, args: string, extra: JsonObject | un
 })
 
 /** The piece of a text; an empty one is none. */
-export const addText = (text: string, out: Pieces, logprobs?: JsonObject): void => {
-  if (text !== "") out.push(logprobs === undefined ? { type: "text", text } : { type: "text", text, logprobs })
+export const addText = (text: string, out: Pieces, logprobs?: JsonObject, type: "text" | "refusal" = "text"): void => {
+  if (text !== "") out.push(logprobs === undefined ? { type, text } : { type, text, logprobs })
 }
 
 /** How a completion, a chunk or a response was served; undefined where it does not say. */
@@ -61,43 +61,23 @@ export interface Answer extends Ending {
  * string. `refusal` is null where there is none, because OpenAI's schema demands the key.
  */
 const messageOf = (pieces: ReadonlyArray<Piece>): Answer["message"] => {
-  let text = ""
-  let refusal: string | null = null
-  let annotations: Array<Json> | undefined
-  let extra: JsonObject | undefined
-  const calls: Array<Extract<Piece, { readonly type: "call" }> & { args: string }> = []
+  const said = (type: "text" | "refusal") => pieces.flatMap((piece) => (piece.type === type ? piece.text : [])).join("")
+  const [text, refusal] = [said("text"), said("refusal")]
+  const cited = pieces.filter((piece) => piece.type === "annotations")
+  const extra = pieces.findLast((piece) => piece.type === "extra")?.extra
+  const args = new Map<number, string>()
   for (const piece of pieces) {
-    switch (piece.type) {
-      case "text":
-        text += piece.text
-        break
-      case "refusal":
-        refusal = (refusal ?? "") + piece.text
-        break
-      case "annotations":
-        annotations ??= []
-        for (const annotation of piece.annotations) annotations.push(annotation)
-        break
-      case "call":
-        calls.push({ ...piece, args: "" })
-        break
-      case "arguments": {
-        const call = calls[piece.index]
-        if (call !== undefined) call.args += piece.text
-        break
-      }
-      case "extra":
-        extra = piece.extra
-    }
+    if (piece.type === "arguments") args.set(piece.index, (args.get(piece.index) ?? "") + piece.text)
   }
+  const calls = pieces
+    .filter((piece) => piece.type === "call")
+    .map(({ extra, id, index, name }) => makeCall(id, name, args.get(index) ?? "", extra))
   return {
     role: "assistant",
-    content: text === "" && (calls.length > 0 || refusal !== null) ? null : text,
-    refusal,
-    ...(annotations === undefined ? {} : { annotations }),
-    ...(calls.length === 0
-      ? {}
-      : { tool_calls: calls.map(({ args, extra, id, name }) => makeCall(id, name, args, extra)) }),
+    content: text === "" && (calls.length > 0 || refusal !== "") ? null : text,
+    refusal: refusal === "" ? null : refusal,
+    ...(cited.length === 0 ? {} : { annotations: cited.flatMap(({ annotations }) => annotations) }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
     ...(extra === undefined ? {} : { extra_content: extra })
   }
 }

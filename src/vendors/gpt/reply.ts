@@ -59,9 +59,7 @@ export const reader: Dialect["reader"] = (route) => {
   const say = (message: JsonObject, likely: JsonObject | undefined, isDelta: boolean, out: Pieces): void => {
     const text = textOf(message.content) ?? ""
     addText(filter?.push(text) ?? text, out, likely)
-    const refusal = textOf(message.refusal) ?? ""
-    if (refusal !== "")
-      out.push({ type: "refusal", text: refusal, ...(likely === undefined ? {} : { logprobs: likely }) })
+    addText(textOf(message.refusal) ?? "", out, likely, "refusal")
     if (Array.isArray(message.annotations)) out.push({ type: "annotations", annotations: message.annotations })
     let position = 0
     for (const item of arrayOf(message.tool_calls)) {
