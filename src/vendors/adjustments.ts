@@ -117,46 +117,39 @@ interface Places {
 }
 
 const read = "read"
-const none: Places = {}
+const reads = (names: string): Places => Object.fromEntries(names.split(" ").map((name) => [name, read]))
 
 /** The places of an object whose kind is in `field`. */
 const by =
   (field: string, kinds: Readonly<Record<string, Places>>) =>
   (holder: Fields): Places => {
     const kind = textOf(holder[field]) ?? ""
-    return Object.hasOwn(kinds, kind) ? (kinds[kind] ?? none) : { [field]: read }
+    return (Object.hasOwn(kinds, kind) ? kinds[kind] : undefined) ?? { [field]: read }
   }
 
 /** What vendors get back of what they sent (docs/decisions.md#tool-loops-that-survive-thinking). */
-const replayed: Places = { google: read, anthropic: read }
+const replayed = reads("google anthropic")
 
 const part = by("type", {
-  text: { type: read, text: read, cache_control: "mark" },
+  text: { ...reads("type text"), cache_control: "mark" },
   image_url: { type: read, image_url: { url: read, detail: "image_url.detail" }, cache_control: "mark" },
   file: { type: read, file: { file_data: read, filename: "file.filename" }, cache_control: "mark" }
 })
-const common: Places = { role: read, content: read, name: "messages.name", cache_control: "mark" }
+const called = { ...reads("id type index"), function: reads("name arguments"), extra_content: replayed }
+const common: Places = { ...reads("role content"), name: "messages.name", cache_control: "mark" }
 const message = by("role", {
   system: common,
   developer: common,
   user: { ...common, content: part },
   assistant: {
     ...common,
-    refusal: read,
-    // A reply's field, which callers send back with the message.
-    annotations: read,
+    // `annotations` is a reply's field, which callers send back with the message.
+    ...reads("refusal annotations"),
     extra_content: replayed,
-    tool_calls: {
-      id: read,
-      type: read,
-      index: read,
-      function: { name: read, arguments: read },
-      extra_content: replayed,
-      cache_control: "mark"
-    }
+    tool_calls: { ...called, cache_control: "mark" }
   },
   // The call has the name, too.
-  tool: { ...common, name: read, tool_call_id: read }
+  tool: { ...common, ...reads("name tool_call_id") }
 })
 
 /** Of the parameters that hold more than a value; the others are named whole, by the dialects. */
@@ -164,16 +157,16 @@ const parameters: Readonly<Record<string, Inside>> = {
   messages: message,
   tools: {
     type: read,
-    function: { name: read, description: read, parameters: read, strict: read, cache_control: "mark" },
+    function: { ...reads("name description parameters strict"), cache_control: "mark" },
     cache_control: "mark"
   },
-  tool_choice: by("type", { function: { type: read, function: { name: read } } }),
+  tool_choice: by("type", { function: { type: read, function: reads("name") } }),
   response_format: by("type", {
-    json_schema: { type: read, json_schema: { name: read, description: read, schema: read, strict: read } }
+    json_schema: { type: read, json_schema: reads("name description schema strict") }
   }),
-  stream_options: { include_usage: read }
+  stream_options: reads("include_usage")
 }
-const mark: Places = { type: read, ttl: read }
+const mark = reads("type ttl")
 
 interface Shape {
   /** Parameters that the dialect translates; absent where it sends all others as they came. */
