@@ -101,20 +101,16 @@ const joined = (run: ReadonlyArray<JsonObject>, adjusted: Adjusted): JsonObject 
  */
 export const mergeTurns = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   const messages = arrayOf(body.messages)
-  const follows = (at: number) => at > 0 && isObject(messages[at]) && roleOf(messages[at]) === roleOf(messages[at - 1])
-  if (!messages.some((message, at) => roleOf(message) !== undefined && follows(at))) return body
-  adjusted.add("messages:merged")
-  const turns: Array<Json> = []
-  let run: Array<JsonObject> = []
-  for (const [at, message] of messages.entries()) {
-    if (isObject(message) && roleOf(message) !== undefined) run.push(message)
-    else turns.push(message)
-    const [first] = run
-    if (first === undefined || follows(at + 1)) continue
-    turns.push(run.length === 1 ? first : joined(run, adjusted))
-    run = []
+  const runs: Array<Array<Json>> = []
+  for (const message of messages) {
+    const role = roleOf(message)
+    const last = runs.at(-1)
+    if (last === undefined || role === undefined || role !== roleOf(last[0])) runs.push([message])
+    else last.push(message)
   }
-  return { ...body, messages: turns }
+  if (runs.length === messages.length) return body
+  adjusted.add("messages:merged")
+  return { ...body, messages: runs.flatMap((run) => (run.length === 1 ? run : [joined(run.map(objectOf), adjusted)])) }
 }
 
 /**
@@ -143,16 +139,11 @@ const maxMarks = 4
 /** Whether a block may have a mark: thinking and empty texts may not. */
 const takesMark = (block: JsonObject): boolean => !isThinking(block) && !(block.type === "text" && block.text === "")
 
-const isMarked = (holder: Json): boolean => isObject(objectOf(holder).cache_control ?? null)
+const isMarked = (holder: Json): boolean => isObject(objectOf(holder).cache_control)
 
-const marksIn = (holders: ReadonlyArray<Json>): number => {
-  let marks = 0
-  for (const holder of holders) {
-    if (isMarked(holder)) marks++
-    marks += marksIn(arrayOf(objectOf(holder).content))
-  }
-  return marks
-}
+const marksIn = (holders: ReadonlyArray<Json>): number =>
+  holders.filter(isMarked).length +
+  holders.reduce<number>((marks, holder) => marks + marksIn(arrayOf(objectOf(holder).content)), 0)
 
 /** The messages with a mark on the last block that takes one; undefined where that one has a mark or there is none. */
 const markLast = (messages: ReadonlyArray<Json>, mark: JsonObject): ReadonlyArray<Json> | undefined => {

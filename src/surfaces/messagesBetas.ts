@@ -12,19 +12,13 @@ const isOf = ({ aliases = [], name }: Beta, beta: string): boolean => beta.start
 
 /** Betas of the body, a list or a text with commas, and of the header; each once. */
 const betasGiven = (given: Json | undefined, header: string | undefined): ReadonlySet<string> => {
-  const betas = new Set<string>()
-  for (const text of [given, ...arrayOf(given), header]) {
-    if (typeof text === "string") for (const beta of text.split(",")) betas.add(beta.trim())
-  }
+  const texts = [given ?? [], header ?? []].flat().filter((text) => typeof text === "string")
+  const betas = new Set(texts.flatMap((text) => text.split(",")).map((beta) => beta.trim()))
   betas.delete("")
   return betas
 }
 
-const isReadable = (given: Json | undefined): boolean =>
-  given === undefined ||
-  given === null ||
-  typeof given === "string" ||
-  (Array.isArray(given) && given.every((beta) => typeof beta === "string"))
+const isReadable = (given: Json | undefined): boolean => [given ?? []].flat().every((beta) => typeof beta === "string")
 
 const blocksOf = (holder: Json): ReadonlyArray<Json> => arrayOf(objectOf(holder).content)
 

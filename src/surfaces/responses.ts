@@ -96,20 +96,17 @@ const withoutAdded = (items: ReadonlyArray<JsonObject>, adjusted: Adjusted): Rea
 }
 
 /** The items without what refers to a stored reply. `adjusted` takes what goes. */
-const withoutStored = (items: ReadonlyArray<JsonObject>, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
-  const kept: Array<JsonObject> = []
-  for (const item of items) {
+const withoutStored = (items: ReadonlyArray<JsonObject>, adjusted: Adjusted): ReadonlyArray<JsonObject> =>
+  items.flatMap((item) => {
     // Without their encrypted content, which never left, the cloud cannot use them.
     if (item.type === "reasoning") {
       adjusted.removed("input.reasoning")
-      continue
+      return []
     }
     const sent = withoutId(item)
     if (sent !== item && item.id !== null) adjusted.removed("input.id")
-    kept.push(sent)
-  }
-  return kept
-}
+    return [sent]
+  })
 
 /** Sampling is refused beside reasoning, so a request with sampling and no reasoning does not get the catalog's effort. */
 const samples = ({ temperature, top_p, top_logprobs }: ResponsesRequest): boolean =>

@@ -39,21 +39,18 @@ const email = /[^\s@]+@[^\s@]+\.[^\s@]+/
 const phone = /(?<![\w-])\+?\d[\d\s().-]{5,}\d(?![\w-])/
 const opaque = "Please send a uuid or hash value instead."
 
+const short = where(text, ({ length }) => length <= 256, "String should have at most 256 characters")
+const noEmail = where(short, (id) => !email.test(id), `user_id appears to contain an email address. ${opaque}`)
+const noPerson = where(noEmail, (id) => !phone.test(id), `user_id appears to contain a phone number. ${opaque}`)
+const MALFORMED =
+  "Request metadata contains a value that violates the regular expression [a-zA-Z0-9\\s:_@$#=/+,-.]{0,256}"
+const plain = where(noPerson, (id) => /^[a-zA-Z0-9\s:_@$#=/+,\-.]*$/.test(id), MALFORMED, "")
+
 /** Who a request is for. Bedrock takes some characters only. */
-export const userId = (platform: string): Shape<string> => {
-  const shape = where(text, ({ length }) => length <= 256, "String should have at most 256 characters")
-  return (value, path) => {
-    if (value === null) return ""
-    const id = shape(value, path)
-    insist({ [`user_id appears to contain an email address. ${opaque}`]: !email.test(id) }, path)
-    insist({ [`user_id appears to contain a phone number. ${opaque}`]: !phone.test(id) }, path)
-    insist({
-      "Request metadata contains a value that violates the regular expression [a-zA-Z0-9\\s:_@$#=/+,-.]{0,256}":
-        platform !== "bedrock" || /^[a-zA-Z0-9\s:_@$#=/+,\-.]*$/.test(id)
-    })
-    return id
-  }
-}
+export const userId =
+  (platform: string): Shape<string> =>
+  (value, path) =>
+    value === null ? "" : (platform === "bedrock" ? plain : noPerson)(value, path)
 
 export const cache: Shape = (value, path) => {
   if (value === null) return
