@@ -34,14 +34,16 @@ const callPiece = (piece: Piece): CallPiece | undefined => {
   }
 }
 
-/** Pieces are taken one at a time, because lists of pieces and of chunks would double what an event allocates. */
-export const chatProtocol = (options: {
-  readonly reader: ReplyReader
+/** What a reply needs to know of its request. */
+interface Asked {
   readonly heading: Heading
   readonly inputEstimate: number
   readonly includeUsage: boolean
-}): Protocol => {
-  const { heading, includeUsage, inputEstimate, reader } = options
+}
+
+/** Pieces are taken one at a time, because lists of pieces and of chunks would double what an event allocates. */
+export const chatProtocol = (asked: Asked & { readonly reader: ReplyReader }): Protocol => {
+  const { heading, includeUsage, inputEstimate, reader } = asked
   const writer = chunkWriter({ ...heading, includeUsage })
   const progress: Progress = { end: undefined, early: false, bytes: 0, kept: 0 }
   /** How many events of the cloud have come. */
@@ -154,11 +156,8 @@ export const chatProtocol = (options: {
   }
 }
 
-interface PreparedChat extends Prepared {
+interface PreparedChat extends Prepared, Asked {
   readonly reader: () => ReplyReader
-  readonly heading: Heading
-  readonly inputEstimate: number
-  readonly includeUsage: boolean
 }
 
 const countsOf = ({ messages, tools }: ChatRequest): Counts => {

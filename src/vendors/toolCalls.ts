@@ -48,23 +48,21 @@ export const parsedObject = (holder: object, text: string): JsonObject | undefin
 export const isObjectText = (text: string): boolean => /^\s*\{/.test(text)
 
 /** Every JSON text of a chat, in order. */
-export const jsonTexts = ({ messages }: ChatRequest): ReadonlyArray<JsonText> => {
-  const texts: Array<JsonText> = []
-  for (let at = 0; at < messages.length; at++) {
-    const message = messages[at]
-    if (message?.role === "tool") {
-      if (isObjectText(message.content)) {
-        texts.push({ holder: message, text: message.content, path: `messages[${at}].content`, optional: true })
-      }
-    } else if (message?.role === "assistant") {
-      for (const [index, call] of (message.tool_calls ?? []).entries()) {
-        const path = `messages[${at}].tool_calls[${index}].function.arguments`
-        texts.push({ holder: call, text: call.function.arguments, path, optional: false })
-      }
+export const jsonTexts = ({ messages }: ChatRequest): ReadonlyArray<JsonText> =>
+  messages.flatMap((message, at): ReadonlyArray<JsonText> => {
+    const path = `messages[${at}]`
+    if (message.role === "tool") {
+      const { content } = message
+      return isObjectText(content) ? [{ holder: message, text: content, path: `${path}.content`, optional: true }] : []
     }
-  }
-  return texts
-}
+    const calls = message.role === "assistant" ? (message.tool_calls ?? []) : []
+    return calls.map((call, index) => ({
+      holder: call,
+      text: call.function.arguments,
+      path: `${path}.tool_calls[${index}].function.arguments`,
+      optional: false
+    }))
+  })
 
 /**
  * A call's arguments as an object, which Claude and Gemini take; an empty one where the text is empty. A model may have written something

@@ -75,14 +75,8 @@ const tool = (tool: Tool): JsonObject => {
 }
 
 /** What a message may hold. SDKs keep notes of their own in it (`parsed`), and other vendors get theirs back in it. */
-const fields = ["role", "content", "name"]
-const messageFields: Readonly<Record<ChatMessage["role"], ReadonlySet<string>>> = {
-  system: new Set(fields),
-  developer: new Set(fields),
-  user: new Set(fields),
-  assistant: new Set([...fields, "refusal"]),
-  tool: new Set([...fields, "tool_call_id"])
-}
+const messageFields: ReadonlySet<string> = new Set(["role", "content", "name"])
+const ownField: Readonly<Partial<Record<ChatMessage["role"], string>>> = { assistant: "refusal", tool: "tool_call_id" }
 
 /**
  * What an assistant goes on to say behind a call is one message with it, because the call's result must come right behind that. Its
@@ -109,8 +103,7 @@ const messagesOf = (messages: ReadonlyArray<ChatMessage>): ReadonlyArray<JsonObj
 
 /** `developer` and `system` are not mixed; nulls and empty lists are left out. */
 const message = (message: ChatMessage): JsonObject => {
-  const known = messageFields[message.role]
-  const kept = omitNull(message, (name) => known.has(name))
+  const kept = omitNull(message, (name) => messageFields.has(name) || name === ownField[message.role])
   if (message.role === "developer") kept.role = "system"
   if (Array.isArray(message.content)) kept.content = message.content.map(part)
   return kept
