@@ -121,10 +121,7 @@ const dispatch = (
         const reply = new Response({ status, headers: headersOf(headers), request }, started, { received, takeMemory })
         response = reply
         const close = Scope.addFinalizerExit(scope, (exit) => Effect.sync(() => reply.close(exit)))
-        const begin = () => resume(Effect.as(close, reply))
-        // A whole reply is read once undici has parsed what came with its head, so that its reader need not wait.
-        if (deadline === undefined) begin()
-        else queueMicrotask(begin)
+        resume(Effect.as(close, reply))
       },
       onResponseData: (_, chunk) => response?.push(chunk),
       onResponseEnd: () => {
