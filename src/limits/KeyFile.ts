@@ -106,6 +106,11 @@ const KeyFile = Schema.Struct({
   teams: Schema.optional(Schema.Array(Team).check(allUnique(({ name }) => name, "two teams have the same name"))),
   callers: Schema.optional(Schema.Array(RefusedCaller))
 }).check(
+  // Of two keys with one secret, the last would decide, and revoking the other would change nothing.
+  Schema.makeFilter(({ keys }) => {
+    const digests = keys.flatMap(({ digest, previous }) => [digest, previous?.digest ?? []].flat())
+    return new Set(digests).size === digests.length || "two keys have the same secret"
+  }),
   // A misspelt team must not be read as one without limits.
   Schema.makeFilter(({ keys, teams = [] }) => {
     const key = keys.find(

@@ -4,7 +4,7 @@ import { Clock, Effect, Exit, Fiber, FileSystem, Layer, Logger, Metric, Result }
 import type { PlatformError } from "effect/PlatformError"
 import { TestClock } from "effect/testing"
 import type { CallerIdentity } from "../../src/contract/Security.ts"
-import { readBook } from "../../src/limits/KeyFile.ts"
+import { parseBook, readBook } from "../../src/limits/KeyFile.ts"
 import { digestOf, Keys, permits } from "../../src/limits/Keys.ts"
 import { createKey, revokeKey, rotateKey } from "../../src/operators/keys/keysCommand.ts"
 import { called } from "../support/called.ts"
@@ -15,6 +15,8 @@ const authenticate = Effect.fnUntraced(function* (secret: string) {
   return keys.authenticate(secret, yield* Clock.currentTimeMillis)
 })
 const accepts = (secret: string) => Effect.map(authenticate(secret), Result.isSuccess)
+
+const now = "2026-11-21T00:00:00.000Z"
 
 const lines: Array<string> = []
 const logs = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
@@ -117,6 +119,19 @@ describe("Keys", () => {
         assert.isUndefined(kept.pollUnsafe())
       }).pipe(Effect.provide(Keys.layer({ file })))
     }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect.each([
+    ["id", { id: "one" }, "two keys have the same id"],
+    ["secret", { digest: "a".repeat(64) }, "two keys have the same secret"],
+    ["secret, after a rotation", { previous: { digest: "a".repeat(64), until: now } }, "two keys have the same secret"]
+  ] as const)("two keys with the same %s are refused", ([, same, message]) =>
+    Effect.gen(function* () {
+      const key = { id: "one", name: "x", digest: "a".repeat(64), created: now, acknowledged: now }
+      const keys = [key, { ...key, id: "two", digest: "b".repeat(64), ...same }]
+      const error = yield* Effect.flip(parseBook("keys.json", JSON.stringify({ version: 1, keys })))
+      assert.include(error.message, message)
+    })
   )
 
   it.effect("a missing file is no keys and a warning; a broken one leaves the old keys, with one log line", () =>
