@@ -18,11 +18,11 @@ export const warn = (message: string, fix: string): Found => ({ state: "warn", m
 export const fail = (message: string, fix: string): Found => ({ state: "fail", message, fix })
 
 /** Says of a failure how it is fixed. */
-export const orFail = (fix: string, explain = (message: string) => message) =>
-  Effect.catch(({ message }: { readonly message: string }) => Effect.succeed(fail(explain(message), fix)))
+export const orFail = (fix: string, effect = "") =>
+  Effect.catch(({ message }: { readonly message: string }) => Effect.succeed(fail(`${message}${effect}`, fix)))
 
-/** Says of what refuses a start how it is fixed. */
-export const orStartFails = (fix: string) => orFail(fix, (message) => `${message}; the start fails`)
+/** The same of what refuses a start. */
+export const orStartFails = (fix: string) => orFail(fix, "; the start fails")
 
 export const passed = (findings: ReadonlyArray<Finding>): boolean => findings.every(({ state }) => state !== "fail")
 

@@ -9,7 +9,8 @@ import type { Credential } from "../../cloud/credentials.ts"
 import * as vertex from "../../cloud/vertex.ts"
 import { type GatewaySettings, Settings } from "../../Settings.ts"
 import type { CloudSettings } from "../../settings/clouds.ts"
-import { type Check, type Found, fail, ok, orFail, warn } from "./Finding.ts"
+import { rephrase } from "../../wire/OperatorError.ts"
+import { type Check, fail, ok, orFail, warn } from "./Finding.ts"
 
 interface Target {
   readonly cloud: Cloud
@@ -59,24 +60,23 @@ export const targets = (clouds: CloudSettings): ReadonlyArray<Target> => [
 ]
 
 /** Got as a call would get it. */
-const credentialFound = ({ auth, credential, origin, region }: Target): Effect.Effect<Found> =>
-  auth.pipe(
-    Effect.flatMap(({ headers, source = Effect.undefined }) =>
-      Effect.andThen(headers({ url: new URL(origin), headers: {}, body: new Uint8Array(), region }), source)
-    ),
-    Effect.scoped,
-    Effect.map((source) => {
-      if (credential === "VERTEX_ACCESS_TOKEN") {
-        const message = `${credential} is set: a token that is not renewed, and ends within the hour`
-        return warn(message, "Unset it, and use Application Default Credentials.")
-      }
-      // Only a call shows whether the cloud accepts a value that is set.
-      return /^[A-Z_]+$/.test(credential)
-        ? ok(`${credential} is set (--live shows whether it is accepted)`)
-        : ok(`got by ${credential}${source === undefined ? "" : ` (${source})`}`)
-    }),
-    orFail("Give this process an identity: docs/operation.md#running says which.")
-  )
+const credentialFound = Effect.fnUntraced(
+  function* ({ auth, credential, origin, region }: Target) {
+    const { headers, source: sourceOf = Effect.undefined } = yield* auth
+    yield* headers({ url: new URL(origin), headers: {}, body: new Uint8Array(), region })
+    const source = yield* sourceOf
+    if (credential === "VERTEX_ACCESS_TOKEN") {
+      const message = `${credential} is set: a token that is not renewed, and ends within the hour`
+      return warn(message, "Unset it, and use Application Default Credentials.")
+    }
+    // Only a call shows whether the cloud accepts a value that is set.
+    return /^[A-Z_]+$/.test(credential)
+      ? ok(`${credential} is set (--live shows whether it is accepted)`)
+      : ok(`got by ${credential}${source === undefined ? "" : ` (${source})`}`)
+  },
+  Effect.scoped,
+  orFail("Give this process an identity: docs/operation.md#running says which.")
+)
 
 /** The `Date` of any answer to `HEAD /`, by the connections of the calls, proxy included. */
 const dateOf = (origin: string) =>
@@ -95,24 +95,17 @@ const dateOf = (origin: string) =>
 const clockFails = 240
 const clockWarns = 30
 
-const clockFound = ({ origin }: Target): Effect.Effect<Found, never, Dispatcher> => {
+const clockFound = Effect.fnUntraced(function* ({ origin }: Target) {
   const { host } = new URL(origin)
-  return dateOf(origin).pipe(
-    Effect.map((date) => {
-      if (Number.isNaN(date)) return ok(`${host} answers, without the time`)
-      // The header has whole seconds.
-      const off = Math.round((Date.now() - date) / 1000)
-      const message = `${host} answers; this clock is ${Math.abs(off)} s ${off < 0 ? "behind" : "ahead"}`
-      if (Math.abs(off) <= clockWarns) return ok(message)
-      const fix = "Set the clock of this machine (chrony, systemd-timesyncd): signatures and tokens depend on it."
-      return Math.abs(off) >= clockFails ? fail(message, fix) : warn(message, fix)
-    }),
-    orFail(
-      "Check DNS, firewall, private endpoint, GATEWAY_HTTPS_PROXY and NODE_EXTRA_CA_CERTS.",
-      (message) => `${host} cannot be reached: ${message}`
-    )
-  )
-}
+  const date = yield* rephrase(dateOf(origin), (message) => `${host} cannot be reached: ${message}`)
+  if (Number.isNaN(date)) return ok(`${host} answers, without the time`)
+  // The header has whole seconds.
+  const off = Math.round((Date.now() - date) / 1000)
+  const message = `${host} answers; this clock is ${Math.abs(off)} s ${off < 0 ? "behind" : "ahead"}`
+  if (Math.abs(off) <= clockWarns) return ok(message)
+  const fix = "Set the clock of this machine (chrony, systemd-timesyncd): signatures and tokens depend on it."
+  return Math.abs(off) >= clockFails ? fail(message, fix) : warn(message, fix)
+}, orFail("Check DNS, firewall, private endpoint, GATEWAY_HTTPS_PROXY and NODE_EXTRA_CA_CERTS."))
 
 /** For each active cloud one check of its credentials and one of its clock. Token services may take their time. */
 export const cloudChecks = (settings: GatewaySettings, clouds: CloudSettings): ReadonlyArray<Check> => {

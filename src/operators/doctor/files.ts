@@ -28,18 +28,15 @@ const attempt = <A>(promise: () => Promise<A>) =>
   Effect.tryPromise({ try: promise, catch: (cause) => ({ message: writeProblem(cause) }) })
 
 /** What others may do with a file: those who can change the key file can give themselves a key. */
-const modeFound = (file: string, mayChange: typeof fail) =>
-  Effect.map(
-    attempt(() => stat(file)),
-    ({ mode }): ReadonlyArray<Found> => {
-      const changed = (mode & 0o022) !== 0
-      // Some systems have no modes.
-      if (process.platform === "win32" || (!changed && (mode & 0o004) === 0)) return []
-      const octal = (mode & 0o777).toString(8).padStart(4, "0")
-      const found = changed ? mayChange : warn
-      return [found(`${file}: others may ${changed ? "change" : "read"} it (mode ${octal})`, `chmod 600 ${file}`)]
-    }
-  )
+const modeFound = Effect.fnUntraced(function* (file: string, mayChange: typeof fail) {
+  const { mode } = yield* attempt(() => stat(file))
+  const changed = (mode & 0o022) !== 0
+  // Some systems have no modes.
+  if (process.platform === "win32" || (!changed && (mode & 0o004) === 0)) return []
+  const octal = (mode & 0o777).toString(8).padStart(4, "0")
+  const found = changed ? mayChange : warn
+  return [found(`${file}: others may ${changed ? "change" : "read"} it (mode ${octal})`, `chmod 600 ${file}`)]
+})
 
 export const keysFound = Effect.fnUntraced(function* ({ keysFile }: GatewaySettings, sandbox: boolean) {
   const create = "Create a key: npm run gateway -- keys create --name NAME"

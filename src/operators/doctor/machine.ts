@@ -101,20 +101,16 @@ const slow = 20
 /** The oldest that the tests ran with. */
 const oldest = 6
 
-const probeFound = Effect.fnUntraced(function* (url: string) {
+export const redisFound = Effect.fnUntraced(function* ({ redisUrl }: GatewaySettings) {
+  if (Option.isNone(redisUrl)) return ok("not used: limits are counted on this machine (GATEWAY_REDIS_URL is not set)")
   const { probeRedis } = yield* Effect.promise(() => import("../../limits/redisStore.ts"))
-  const { latency, version } = yield* probeRedis(url)
+  const { latency, version } = yield* probeRedis(Redacted.value(redisUrl.value))
   const message = `Redis ${version} answers in ${latency.toFixed(1)} ms, and runs the scripts`
   if (Number.parseInt(version, 10) < oldest) return warn(message, `Use Redis ${oldest} or later.`)
   return latency > slow ? warn(message, "Bring it nearer: each request of a limited key waits for it.") : ok(message)
 }, orFail(
   "Start it, or correct GATEWAY_REDIS_URL (host, port, password, rediss:// for TLS); its user must be allowed EVAL."
 ))
-
-export const redisFound = ({ redisUrl }: GatewaySettings) =>
-  Option.isSome(redisUrl)
-    ? probeFound(Redacted.value(redisUrl.value))
-    : Effect.succeed(ok("not used: limits are counted on this machine (GATEWAY_REDIS_URL is not set)"))
 
 const endpointFound = (endpoint: string): Effect.Effect<Found> => {
   if (!URL.canParse(endpoint)) {
