@@ -24,11 +24,6 @@ import { isNetworkList } from "./settings/networks.ts"
 
 const { minutes, seconds } = Duration
 
-/** A part of a whole. */
-const Share = Schema.NumberFromString.check(
-  Schema.makeFilter((share) => (share > 0 && share <= 1 ? undefined : "must be above 0 and up to 1"))
-)
-
 /** A URL that may hold a password. */
 const hidden = Config.map(Option.map((url: string) => Redacted.make(url)))
 
@@ -93,7 +88,10 @@ const own = Config.all({
   /** How long a request may wait for the quota that a deployment has with its cloud. */
   queueWait: duration("GATEWAY_QUEUE_WAIT", seconds(0)),
   /** The part of the clouds' quotas in the catalog that this process may use. */
-  cloudQuotaShare: Config.schema(Share, "GATEWAY_CLOUD_QUOTA_SHARE").pipe(Config.withDefault(1)),
+  cloudQuotaShare: Config.schema(
+    Schema.NumberFromString.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(1)),
+    "GATEWAY_CLOUD_QUOTA_SHARE"
+  ).pipe(Config.withDefault(1)),
   /** Processes that share the port; `auto` is one a core, of those that this process may use. */
   workers: checked(
     "GATEWAY_WORKERS",
