@@ -90,14 +90,15 @@ const bearerOf = (request: Request): Result.Result<string | undefined, GatewayEr
 /** Bytes in a structured field: base64 between colons (RFC 9440, section 2.1; RFC 9651, section 3.3.5). */
 const bytesField = /^:([A-Za-z0-9+/]+=*):$/
 
-/** The certificate that a trusted proxy has verified and names in `Client-Cert`, or the one of this connection. */
+/** The certificate that a trusted proxy has verified and names in `Client-Cert`, or the one of this connection where it is no proxy's. */
 const certificateOf = (
   request: Request,
   isProxy: (address: string) => boolean
 ): Result.Result<X509Certificate | undefined, GatewayError> => {
   const field = request.headers["client-cert"]
   const proxied = Option.exists(request.remoteAddress, (address) => isProxy(plainAddress(address)))
-  if (proxied && field !== undefined) {
+  if (proxied) {
+    if (field === undefined) return Result.succeed(undefined)
     if (repeats(request, "client-cert")) return repeated("Client-Cert")
     const [, text] = bytesField.exec(field) ?? []
     if (text === undefined) return Result.fail(unauthenticated("Client-Cert must be base64 between colons (RFC 9440)"))

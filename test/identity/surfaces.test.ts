@@ -258,6 +258,17 @@ describe("a client certificate", () => {
     for (const wrong of ["x", ":x:", "::", `${field("person")}, ${field("person")}`]) {
       assert.strictEqual(await statusOf(behind.url, { "client-cert": wrong }), 403, wrong)
     }
+    // The proxy's own certificate says nothing of a client that has none.
+    const encrypted = await start({
+      GATEWAY_IDENTITY_FILE: identityFile,
+      GATEWAY_TRUSTED_PROXIES: "127.0.0.0/8",
+      GATEWAY_TLS_CERT: join(folder, "server.pem"),
+      GATEWAY_TLS_KEY: join(folder, "server.key"),
+      GATEWAY_TLS_CLIENT_CA: join(folder, "ca.pem")
+    })
+    assert.strictEqual(await ask(encrypted.port, "workload"), 403)
+    assert.strictEqual(await ask(encrypted.port, "workload", { "client-cert": field("person") }), 200)
+    assert.strictEqual(await ask(encrypted.port, "workload", { "x-api-key": keys.secrets.good }), 200)
     const direct = await start({ GATEWAY_IDENTITY_FILE: identityFile, GATEWAY_TRUSTED_PROXIES: "192.0.2.0/24" })
     assert.strictEqual(await statusOf(direct.url, { "client-cert": field("person") }), 403)
   })
