@@ -168,8 +168,8 @@ const maxFrameBytes = 16 * 1024 * 1024
 type Read<A> = Result.Result<A, FramingFailure>
 
 /**
- * A decoder of one stream. A `chunk` frame becomes the event in its `bytes`, named by the JSON's own `type`, because the wire has no
- * other name. `exception` and `error` frames end the stream with `UpstreamException`; events of other types are skipped.
+ * A decoder of one stream. A `chunk` frame becomes the event in its `bytes`, which has no name beside the `type` in its JSON.
+ * `exception` and `error` frames end the stream with `UpstreamException`; events of other types are skipped.
  */
 export const awsFrames = (): Decoder => {
   const rest = makeRemainder()
