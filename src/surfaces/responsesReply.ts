@@ -15,31 +15,36 @@ import type { Rendered } from "./Surface.ts"
 const secretField = "encrypted_content"
 const encryptedType = "compaction"
 
-const hidden = new RegExp(`${secretField}|${encryptedType}`)
-
-/** Whether something may have to be taken out of a text of JSON. Two searches of a text take three times as long as this one. */
-export const mayHide = (text: string | Buffer): boolean =>
-  typeof text === "string" ? hidden.test(text) : text.includes(secretField) || text.includes(encryptedType)
-
 /** An item that is nothing but its encrypted content, so that OpenAI's schema demands it: it is left out whole. */
 export const isEncrypted = (item: Json | undefined): boolean =>
   isObject(item) &&
   (item.type === encryptedType || (typeof item[secretField] === "string" && item.type !== "reasoning"))
 
+// Each of these answers the same value where there is nothing to take out.
+
+const withoutEncrypted = (fields: JsonObject): JsonObject => {
+  if (!(secretField in fields)) return fields
+  const { [secretField]: _, ...rest } = fields
+  return rest
+}
 /** An output item without its encrypted reasoning. */
-const withoutEncrypted = ({ [secretField]: _, ...item }: JsonObject): JsonObject => item
 const itemWithoutEncrypted = (item: Json): Json => (isObject(item) ? withoutEncrypted(item) : item)
-export const responseWithoutEncrypted = (response: JsonObject): JsonObject =>
-  Array.isArray(response.output)
-    ? { ...response, output: response.output.filter((item) => !isEncrypted(item)).map(itemWithoutEncrypted) }
-    : response
+
+export const responseWithoutEncrypted = (response: JsonObject): JsonObject => {
+  const items = arrayOf(response.output)
+  const output = items.filter((item) => !isEncrypted(item)).map(itemWithoutEncrypted)
+  const same = output.length === items.length && output.every((item, at) => item === items[at])
+  return same ? response : { ...response, output }
+}
 
 /** An event: its item, or the whole response that openings and ends carry. */
-export const eventWithoutEncrypted = (event: JsonObject): JsonObject => ({
-  ...withoutEncrypted(event),
-  ...(isObject(event.item) ? { item: withoutEncrypted(event.item) } : {}),
-  ...(isObject(event.response) ? { response: responseWithoutEncrypted(event.response) } : {})
-})
+export const eventWithoutEncrypted = (event: JsonObject): JsonObject => {
+  const item = isObject(event.item) ? withoutEncrypted(event.item) : event.item
+  const response = isObject(event.response) ? responseWithoutEncrypted(event.response) : event.response
+  const own = withoutEncrypted(event)
+  if (own === event && item === event.item && response === event.response) return event
+  return { ...own, ...(item === undefined ? {} : { item }), ...(response === undefined ? {} : { response }) }
+}
 
 /** Calls of tools that have no name of their own, and where they say what to do. */
 const unnamed: ReadonlyMap<unknown, { readonly name: string; readonly field: string }> = new Map([
@@ -93,9 +98,9 @@ export const answerOf = (bytes: Buffer, response: JsonObject, scrub: Scrub): Res
     ...summarize(response),
     calls: callsOf(response),
     body: (governance) => {
-      if (governance === undefined && failed === undefined && !mayHide(bytes)) return bytes
       const shown = responseWithoutEncrypted(failed ?? response)
-      return governance === undefined ? shown : { ...shown, x_gateway_governance: governance }
+      if (governance !== undefined) return { ...shown, x_gateway_governance: governance }
+      return shown === response ? bytes : shown
     }
   })
 }

@@ -8,7 +8,7 @@ import type { Scrub } from "../cloud/fault.ts"
 import type { Called, CallPiece } from "../governance/accumulate.ts"
 import { type Frame, outputBytes, type Progress, type Protocol, type Summary } from "../stream/Frame.ts"
 import { responsesFault } from "../vendors/responses/reply.ts"
-import { isObject, type Json, type JsonObject, numberOf, readObject, textOf } from "../wire/json.ts"
+import { isObject, type Json, type JsonObject, numberOf, textOf } from "../wire/json.ts"
 import { readExactObject } from "../wire/parse.ts"
 import { jsonText } from "../wire/print.ts"
 import { type Event, isEventName } from "../wire/sse.ts"
@@ -18,7 +18,6 @@ import {
   callsOf,
   eventWithoutEncrypted,
   isEncrypted,
-  mayHide,
   responseWithoutEncrypted,
   scrubbedError,
   summarize
@@ -48,14 +47,11 @@ const countBelow = (places: ReadonlyArray<number>, place: number): number => {
   return low
 }
 
-/** As it came, without what it hides; undefined where it has no name. */
-const passed = (name: string, data: string): Frame | undefined => {
-  if (name === "") return undefined
-  return { event: name, data: mayHide(data) ? jsonText(eventWithoutEncrypted(readExactObject(data) ?? {})) : data }
+/** As it came, but for what is encrypted. */
+const passed = (name: string, data: string, fields: JsonObject): Frame => {
+  const shown = eventWithoutEncrypted(fields)
+  return { event: name, data: shown === fields ? data : jsonText(shown) }
 }
-
-/** Most of all events, of which no number matters. */
-const textDelta = "response.output_text.delta"
 
 /** `scrub` takes out of a failure's message what is the operator's. */
 export const responsesProtocol = (scrub: Scrub): Protocol => {
@@ -76,16 +72,15 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
   const finish = (name: string, data: string, fields: JsonObject): Frame | undefined => {
     const given = fields.response
     if (!isObject(given)) return broken()
-    const failed = scrubbedError(given, scrub)
-    const response = failed ?? given
+    const response = scrubbedError(given, scrub) ?? given
+    const shown = responseWithoutEncrypted(response)
     progress.end = "complete"
     summary = summarize(response)
     const print = (shown: JsonObject): Frame => ({ event: name, data: jsonText({ ...fields, response: shown }) })
-    const hidden = failed !== undefined || mayHide(data)
     return {
-      ...(hidden ? print(responseWithoutEncrypted(response)) : { event: name, data }),
+      ...(shown === given ? { event: name, data } : print(shown)),
       calls: callsOf(response).map((call) => ({ type: "whole", call })),
-      flagged: (governance) => [print({ ...responseWithoutEncrypted(response), x_gateway_governance: governance })]
+      flagged: (governance) => [print({ ...shown, x_gateway_governance: governance })]
     }
   }
 
@@ -97,7 +92,7 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
       if (leftOutPlaces[at] !== place) leftOutPlaces.splice(at, 0, place)
       return undefined
     }
-    const frame = { event: name, data: mayHide(data) ? jsonText(eventWithoutEncrypted(fields)) : data }
+    const frame = passed(name, data, fields)
     const call = callOf(fields.item)
     if (call === undefined) return frame
     const key = keyOf(fields)
@@ -129,18 +124,13 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
 
   /** The frame of one event; undefined for one that says nothing to the caller, or that ends the stream with a fault. */
   const frameOf = ({ event, data }: Event): Frame | undefined => {
-    const fields = event === textDelta ? readObject(data) : readExactObject(data)
+    const fields = readExactObject(data)
     const type = textOf(fields?.type)
     const name = event ?? type ?? ""
     // Clients go by either.
     if (fields === undefined || (type !== undefined && type !== name)) return broken()
-    count(name, fields)
-    return name === textDelta ? passed(name, data) : rareFrame(name, data, fields)
-  }
-
-  /** The same of events of which a reply has few. */
-  const rareFrame = (name: string, data: string, fields: JsonObject): Frame | undefined => {
     if (!isEventName(name)) return broken()
+    count(name, fields)
     if (terminal.has(name)) return finish(name, data, fields)
     switch (name) {
       case "response.compaction.compacting":
@@ -170,8 +160,10 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
         const text = `"${escaped(fields.command ?? fields.diff)}`
         return { event: name, data, calls: [{ type: "append", key: keyOf(fields), text }] }
       }
+      case "":
+        return undefined
       default:
-        return passed(name, data)
+        return passed(name, data, fields)
     }
   }
 
