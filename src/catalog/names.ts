@@ -57,6 +57,10 @@ export const surfaces: Readonly<Record<Purpose, SurfaceFacts>> = {
   embeddings: { output: "vector", families: ["embedding"], rewritten: false }
 }
 
+/** The surface that settings name: counting belongs to messages. */
+export const surfaceOf = (purpose: Purpose): Exclude<Purpose, "count_tokens"> =>
+  purpose === "count_tokens" ? "messages" : purpose
+
 export const isPurpose = (surface: SurfaceName | undefined): surface is Purpose =>
   surface !== undefined && surface !== "models"
 

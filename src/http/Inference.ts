@@ -6,7 +6,7 @@ import { Context, Effect, Layer, Option, Result, type Scope } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CatalogStore } from "../catalog/CatalogStore.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
-import { surfaces } from "../catalog/names.ts"
+import { surfaceOf, surfaces } from "../catalog/names.ts"
 import { estimateInput, type Tokens } from "../catalog/Tokens.ts"
 import { servingClouds } from "../cloud/Providers.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
@@ -50,7 +50,7 @@ const screenTools = <Request extends NamesModel>(
   request: Request,
   { screenMode, screenSurfaces }: Pick<GatewaySettings, "screenMode" | "screenSurfaces">
 ): Effect.Effect<void, GatewayError> =>
-  tools === undefined || !screenSurfaces.has(purpose)
+  tools === undefined || !screenSurfaces.has(surfaceOf(purpose))
     ? Effect.void
     : Effect.flatMap(inSlices(screen(tools(request), screenMode)), (refusal) =>
         refusal === undefined

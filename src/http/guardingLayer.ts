@@ -1,22 +1,20 @@
 /** Asks the guards about requests and replies, and records what they do. */
 import { Effect, Layer } from "effect"
 import { internal } from "../catalog/GatewayError.ts"
-import { type Purpose, surfaces } from "../catalog/names.ts"
+import { surfaceOf, surfaces } from "../catalog/names.ts"
 import type { Fields } from "../contract/places.ts"
 import { callsOf, toolsOf, withActions, withheld } from "../guards/bodies.ts"
 import { frameReader, reportedError } from "../guards/frames.ts"
 import { type About, askGuards, blockedError, type Guard, Guards } from "../guards/Guard.ts"
 import { guardStream } from "../guards/guardStream.ts"
 import { type GuardsOptions, guardsLayer } from "../guards/guardsLayer.ts"
-import { type GuardedSurface, textsOf, withTexts } from "../guards/places.ts"
+import { textsOf, withTexts } from "../guards/places.ts"
 import type { NamesModel } from "../surfaces/Surface.ts"
 import { isObject, type JsonObject } from "../wire/json.ts"
 import { inOneTurn } from "../wire/slices.ts"
 import { type GuardedRequests, GuardRequests } from "./GuardRequests.ts"
 import type { ReplyGuards } from "./ReplyGuards.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
-
-const surfaceOf = (purpose: Purpose): GuardedSurface => (purpose === "count_tokens" ? "messages" : purpose)
 
 /** Requests and replies are typed by their schemas, and are JSON objects. */
 const jsonOf = (value: object): JsonObject => value as JsonObject

@@ -135,6 +135,12 @@ const callsOf = (content: Json | undefined): ReadonlyArray<Called> =>
     .filter(isCall)
     .map(({ id, input, name }) => ({ id: textOf(id) ?? "", name: textOf(name) ?? "", input }))
 
+/** The tools of both requests, for the screen. */
+const toolsOf = (request: Pick<CountRequest, "tools">) =>
+  arrayOf(request.tools)
+    .filter(isObject)
+    .map((tool) => ({ name: textOf(tool.name) ?? "", schema: tool.input_schema }))
+
 /** Where guards find the texts of both requests. */
 const requestTexts = { system: "system", messages: "user" } as const
 
@@ -144,10 +150,7 @@ export const messages: Surface<MessagesRequest, PreparedMessages, MessagesError>
   plainNumbers,
   error: messagesError,
   counts: countsOf,
-  tools: (request) =>
-    arrayOf(request.tools)
-      .filter(isObject)
-      .map((tool) => ({ name: textOf(tool.name) ?? "", schema: tool.input_schema })),
+  tools: toolsOf,
   guarded: {
     request: requestTexts,
     // Flags quote destinations out of calls.
@@ -178,6 +181,7 @@ export const countTokens: Surface<CountRequest, Prepared, MessagesError> = {
   plainNumbers,
   error: messagesError,
   counts: countsOf,
+  tools: toolsOf,
   guarded: { request: requestTexts, reply: {} },
   prepare: prepare(true),
   answer: (_, { body }) => {

@@ -239,9 +239,11 @@ describe("the screen of tool definitions", () => {
       settings: { ...cloudsAt(upstream.url), GATEWAY_SCREEN_SURFACES: "messages" }
     })
     try {
-      const got = await post(`${screened.url}/v1/messages`, message("claude-sonnet-4-5:il5", "hi", { tools }))
-      assert.strictEqual(got.status, 400)
-      assert.match(got.json.error.message, /notify[\s\S]*webhook_url/)
+      for (const path of ["/v1/messages", "/v1/messages/count_tokens"]) {
+        const got = await post(screened.url + path, message("claude-sonnet-4-5:il5", "hi", { tools }))
+        assert.strictEqual(got.status, 400, path)
+        assert.match(got.json.error.message, /notify[\s\S]*webhook_url/)
+      }
     } finally {
       await screened.stop()
     }
