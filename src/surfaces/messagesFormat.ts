@@ -62,7 +62,6 @@ export const fenceRemover = (): ((events: ReadonlyArray<Event>) => ReadonlyArray
     data: JSON.stringify({ type: "content_block_delta", index, delta: { type: "text_delta", text } })
   })
   const changed = (event: Event): ReadonlyArray<Event> => {
-    if (!/text|content_block_stop/.test(event.data)) return [event]
     const fields = readObject(event.data) ?? {}
     const index = numberOf(fields.index) ?? -1
     const filter = filters.get(index)
