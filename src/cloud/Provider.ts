@@ -1,6 +1,6 @@
 /**
  * A provider makes calls to one cloud; their bodies are made by surfaces and dialects. `makeProvider` makes it from a `Cloud`: endpoint,
- * credentials, framing, and what is scrubbed from error messages.
+ * credentials, framing, and names that no error message shows.
  */
 import { Context, type Effect, type Stream, type Tracer } from "effect"
 import type { Cloud as CloudName } from "../catalog/clouds.ts"
@@ -13,7 +13,6 @@ import type { CallSpan } from "../telemetry/spans.ts"
 import type { JsonObject } from "../wire/json.ts"
 import type { Event } from "../wire/sse.ts"
 import type { Credential } from "./credentials.ts"
-import type { Scrub } from "./fault.ts"
 
 /** A body as JSON values; numbers may be raw text where JavaScript's cannot hold them. */
 export type Body = JsonObject
@@ -110,6 +109,6 @@ export interface Cloud {
   readonly auth: Credential
   /** How a streamed reply is framed. */
   readonly framing: (call: CallKind) => { readonly contentType: string; readonly decoder: () => Decoder }
-  /** Takes out of an error message what belongs to the operator. */
-  readonly scrub: (route: Route) => Scrub
+  /** What else of the operator's may be in an error message, with what is shown in its place. */
+  readonly names?: ReadonlyArray<readonly [name: string, shown: string]>
 }

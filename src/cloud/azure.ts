@@ -18,7 +18,6 @@ import {
   makeTokenCache,
   sameHeaders
 } from "./credentials.ts"
-import { makeScrub } from "./fault.ts"
 import { makeProvider } from "./makeProvider.ts"
 import { type Cloud, Provider } from "./Provider.ts"
 
@@ -147,7 +146,6 @@ export const azure = Layer.effect(
   Provider,
   Effect.gen(function* () {
     const settings = yield* Effect.flatMap(Clouds, ({ azure }) => Effect.fromOption(azure))
-    const { hostname } = new URL(settings.endpoint)
     const cloud: Cloud = {
       name: "azure",
       endpoint: {
@@ -158,12 +156,7 @@ export const azure = Layer.effect(
         message: ({ route }, body) => ({ body: { ...body, model: route.deployment.model } })
       },
       auth: yield* credentialOf(settings),
-      framing: () => ({ contentType: "text/event-stream", decoder: sse }),
-      scrub: ({ deployment, model }) =>
-        makeScrub([
-          [hostname, "the upstream"],
-          [deployment.model, model.id]
-        ])
+      framing: () => ({ contentType: "text/event-stream", decoder: sse })
     }
     return yield* makeProvider(cloud)
   })

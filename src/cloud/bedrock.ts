@@ -21,7 +21,6 @@ import {
   pauseMillis,
   type Signable
 } from "./credentials.ts"
-import { makeScrub } from "./fault.ts"
 import { makeProvider } from "./makeProvider.ts"
 import { type Body, type CallKind, type Cloud, type Message, Provider } from "./Provider.ts"
 
@@ -202,12 +201,7 @@ export const bedrock = Layer.effect(
       framing: (call) =>
         isFramed(call)
           ? { contentType: framesType, decoder: awsFrames }
-          : { contentType: "text/event-stream", decoder: sse },
-      scrub: ({ deployment, model }) =>
-        makeScrub([
-          [deployment.model, model.id],
-          [deployment.countModel ?? "", model.id]
-        ])
+          : { contentType: "text/event-stream", decoder: sse }
     }
     return yield* makeProvider(cloud)
   })

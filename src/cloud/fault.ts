@@ -103,6 +103,9 @@ const maxMessage = 2_000
 /** Takes out of a message what belongs to the operator. */
 export type Scrub = (message: string) => string
 
+/** Hosts of the clouds, and Google's service accounts. */
+const ownHosts = /\b[\w.@-]+\.(?:amazonaws\.com|api\.aws|googleapis\.com|gserviceaccount\.com|azure\.(?:com|us))\b/gi
+
 /** ARNs, Google resource paths, addresses and account numbers; and these names, each with what is shown in its place. */
 export const makeScrub =
   (names: ReadonlyArray<readonly [name: string, shown: string]>): Scrub =>
@@ -113,6 +116,7 @@ export const makeScrub =
       .replace(/\barn:[a-z0-9-]*:[^\s'"`,;)]*/gi, "the deployment")
       .replace(/\b(?:projects|deployments|locations|publishers)\/[^\s'"`,;)]*/gi, "the deployment")
       .replace(/\bhttps?:\/\/[^\s'"`,;)]*/gi, "the upstream")
+      .replace(ownHosts, "the upstream")
       .replace(/\b\d{12}\b/g, "the account")
     for (const [name, shown] of known) text = text.replaceAll(name, shown)
     return text

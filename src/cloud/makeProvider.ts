@@ -9,6 +9,7 @@ import { Cause, Context, Effect, Exit, Layer, Option, Scope, Stream } from "effe
 import type { HttpClientResponse } from "effect/http"
 import { cloudFacts } from "../catalog/clouds.ts"
 import { GatewayError, noRoom } from "../catalog/GatewayError.ts"
+import type { Route } from "../catalog/Route.ts"
 import { Clouds } from "../Settings.ts"
 import { decode } from "../stream/reply.ts"
 import { type CallSpan, makeCallSpans, type ResponseNames } from "../telemetry/spans.ts"
@@ -25,8 +26,10 @@ import {
   framingError,
   isUnreachable,
   isUnsent,
+  makeScrub,
   malformed,
   retryAfterOf,
+  type Scrub,
   statusFault,
   unexpected
 } from "./fault.ts"
@@ -81,6 +84,15 @@ const endOnFailure =
         span.end()
       })
     )
+
+/** Takes out of an error message what belongs to the operator: the address, and the names of the deployment. */
+const scrubOf = ({ endpoint: { baseUrl }, names = [] }: Cloud, { deployment, model }: Route): Scrub =>
+  makeScrub([
+    [baseUrl === undefined ? "" : new URL(baseUrl).hostname, "the upstream"],
+    [deployment.model, model.id],
+    [deployment.countModel ?? "", model.id],
+    ...names
+  ])
 
 /** Refuses a redirect, and a 200 that is not of the promised type. */
 const refuseHead = (contentType: string, { headers, status }: HttpClientResponse.HttpClientResponse) => {
@@ -139,7 +151,7 @@ const makeAttempts = Effect.gen(function* () {
       if (response.status === 200) return { response, attempt }
       // The status is enough where the body cannot be read.
       const text = yield* Effect.orElseSucceed(response.text, () => "")
-      return yield* faultError(statusFault(response.status, response.headers, text), cloud.scrub(call.route))
+      return yield* faultError(statusFault(response.status, response.headers, text), scrubOf(cloud, call.route))
     })
 
     /** Fails for any reply but a 200 of the promised type. */
@@ -265,12 +277,12 @@ export const makeProvider = (cloud: Cloud) =>
               )
             },
             hold: (bytes) => (record.takeMemory(bytes) ? undefined : noRoom),
-            framingError: (failure) => framingError(failure, cloud.scrub(route)),
+            framingError: (failure) => framingError(failure, scrubOf(cloud, route)),
             clientError
           })(response.stream)
         )
       )
     }
 
-    return Provider.of({ send, stream, faultError: (route, fault) => faultError(fault, cloud.scrub(route)) })
+    return Provider.of({ send, stream, faultError: (route, fault) => faultError(fault, scrubOf(cloud, route)) })
   })

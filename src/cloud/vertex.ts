@@ -16,7 +16,6 @@ import {
   makeTokenCache,
   sameHeaders
 } from "./credentials.ts"
-import { makeScrub } from "./fault.ts"
 import { makeProvider } from "./makeProvider.ts"
 import { type Body, type CallKind, type Cloud, type Message, Provider } from "./Provider.ts"
 
@@ -119,11 +118,7 @@ export const vertex = Layer.effect(
       },
       auth: yield* credentialOf(settings),
       framing: () => ({ contentType: "text/event-stream", decoder: sse }),
-      scrub: ({ deployment, model }) =>
-        makeScrub([
-          [settings.project, "the project"],
-          [deployment.model, model.id]
-        ])
+      names: [[settings.project, "the project"]]
     }
     return yield* makeProvider(cloud)
   })

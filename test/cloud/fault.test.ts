@@ -61,6 +61,9 @@ describe("words that are passed on", () => {
     ],
     ["deployments/gpt-private is busy", "the deployment is busy"],
     ["see https://secret.example/a?b=c, please", "see the upstream, please"],
+    ["no route to vpce-1.bedrock-runtime.us-gov-west-1.vpce.amazonaws.com.", "no route to the upstream."],
+    ["my-res.openai.azure.us and us-aiplatform.googleapis.com", "the upstream and the upstream"],
+    ["gateway@my-project.iam.gserviceaccount.com may not", "the upstream may not"],
     ["account 123456789012 is over", "account the account is over"],
     ["Model anthropic.claude-x-v1:0 of secret-project", "Model claude-x of the project"]
   ])("%s", (words, shown) => {

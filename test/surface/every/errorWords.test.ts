@@ -1,7 +1,9 @@
 /** What a refusal says: where, and what would work, in plain words (docs/api.md#errors). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { answering, reply } from "../../support/fakeUpstream.ts"
 import { type Gateway, startGateway } from "../../support/gateway.ts"
 import { post } from "../../support/http.ts"
+import { sharedUpstream } from "../../support/shared.ts"
 
 let gateway: Gateway
 beforeAll(async () => {
@@ -69,5 +71,32 @@ describe("a refusal", () => {
     assert.isTrue(message.startsWith(words), message)
     // No syntax of types, and no quotes within the quotes of JSON.
     assert.notMatch(message, /readonly|Expected|\||"|\bunknown\b|\[\]/)
+  })
+})
+
+describe("a cloud's refusal", () => {
+  const refusing = sharedUpstream()
+  const models = [
+    "claude-sonnet-4-5:il2",
+    "claude-sonnet-4-5:il5",
+    "gemini-3-flash:il2",
+    "gpt-5.1:il5",
+    "gpt-5.6-terra:il5"
+  ]
+  const asked: ReadonlyArray<readonly [path: string, body: object]> = [
+    ...models.map((model) => ["/v1/chat/completions", { model, messages }] as const),
+    ...models.slice(0, 2).map((model) => ["/v1/messages/count_tokens", { model, messages }] as const),
+    ["/v1/responses", bases["/v1/responses"]],
+    ["/v1/embeddings", bases["/v1/embeddings"]]
+  ]
+
+  it.each(asked)("shows no address, by %s of %j", async (path, body) => {
+    const words =
+      "not served by 127.0.0.1 of us-gov.vpce.amazonaws.com, res.openai.azure.us, us-aiplatform.googleapis.com"
+    refusing.upstream.use(answering(reply("400 Bad Request", JSON.stringify({ message: words }))))
+    const got = await post(`${refusing.gateway.url}${path}`, body)
+    assert.strictEqual(got.status, 400, got.text)
+    const shown = "not served by the upstream of the upstream, the upstream, the upstream"
+    assert.isTrue(got.json.error.message.endsWith(shown), got.text)
   })
 })
