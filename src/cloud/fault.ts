@@ -201,8 +201,10 @@ export const retryAfterOf = (headers: Headers.Headers): number | undefined => {
 export const statusFault = (status: number, headers: Headers.Headers, body: string): Refused => {
   const top = errorBody(body)
   const error = objectOf(top.error)
-  const exception = headers["x-amzn-errortype"]?.split(/[:,]/)[0]
-  const effective = exception === "ServiceQuotaExceededException" ? 429 : isTimeout(error) ? 504 : status
+  // As the SDKs of AWS read it: `ThrottlingException:http://…`, `com.amazon.coral#ThrottlingException`.
+  const exception = headers["x-amzn-errortype"] ?? textOf(top.code) ?? textOf(top.__type)
+  const isQuota = exception !== undefined && /^(?:[^:,]*#)?ServiceQuotaExceededException(?![^:,])/.test(exception)
+  const effective = isQuota ? 429 : isTimeout(error) ? 504 : status
   return refused(effective, messageOf(top), retryAfterOf(headers) ?? retryDelayOf(error), isFiltered(error))
 }
 

@@ -119,8 +119,13 @@ describe("a status", () => {
   })
 
   it("of a quota at AWS is a rate limit", () => {
-    const headers = Headers.fromInput({ "x-amzn-errortype": "ServiceQuotaExceededException:http://x" })
-    assert.strictEqual(statusFault(400, headers, "").status, 429)
+    const name = "ServiceQuotaExceededException"
+    const statusOf = (type: string | undefined, body = "") =>
+      statusFault(400, Headers.fromInput(type === undefined ? {} : { "x-amzn-errortype": type }), body).status
+    assert.strictEqual(statusOf(`${name}:http://x`), 429)
+    assert.strictEqual(statusOf(undefined, JSON.stringify({ __type: `com.amazon.coral.service#${name}` })), 429)
+    assert.strictEqual(statusOf(undefined, JSON.stringify({ code: name })), 429)
+    assert.strictEqual(statusOf("ValidationException", JSON.stringify({ message: name })), 400)
   })
 })
 
