@@ -1,12 +1,6 @@
 /**
  * Tracing, metrics and logs, as one layer. Nothing leaves the process unless an OTLP endpoint or `GATEWAY_METRICS_PORT` is set,
- * and nothing of what a caller or a model said leaves it then.
- *
- * Of the standard variables these count: `OTEL_SDK_DISABLED`; `OTEL_EXPORTER_OTLP[_TRACES|_METRICS|_LOGS]_ENDPOINT`,
- * `_HEADERS`, `_TIMEOUT`, `_COMPRESSION`, `_CERTIFICATE`, `_CLIENT_CERTIFICATE`, `_CLIENT_KEY`, `_PROTOCOL` (`http/protobuf`
- * only); `OTEL_{TRACES,METRICS,LOGS}_EXPORTER` (`otlp`, `none`); `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`;
- * `OTEL_TRACES_SAMPLER[_ARG]`; `OTEL_BSP_*`, `OTEL_BLRP_*`; `OTEL[_SPAN|_LOGRECORD]_ATTRIBUTE_*` and `OTEL_SPAN_EVENT_*`
- * limits; `OTEL_METRIC_EXPORT_{INTERVAL,TIMEOUT}`, `OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE`.
+ * and nothing of what a caller or a model said leaves it then (docs/operation.md#observing has the variables).
  */
 import { Effect, Layer, Option, References } from "effect"
 import { HttpMiddleware } from "effect/http"
