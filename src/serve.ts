@@ -5,14 +5,14 @@
 
 import { readFileSync } from "node:fs"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
-import { Console, Context, Duration, Effect, Layer, Option } from "effect"
+import { Console, Context, Duration, Effect, Layer, Option, Record } from "effect"
 import { type CatalogFiles, leftOutLines, loadCatalog } from "./catalog/CatalogStore.ts"
 import { configuresCloud } from "./catalog/clouds.ts"
 import { requestable } from "./catalog/Resolver.ts"
 import { cryptoFacts, describeCrypto, requireFips } from "./fips.ts"
 import { refusePlainHttp } from "./plainHttp.ts"
 import { applyProxyRule, shownProxy } from "./proxy.ts"
-import { type Environment, environment, load } from "./Settings.ts"
+import { environment, load } from "./Settings.ts"
 import { activeClouds, declarationsOf, loopbacksOf, requireCloud, servesSandbox, sitesOf } from "./settings/clouds.ts"
 import { crash, statement } from "./statements.ts"
 import { logsLayer } from "./telemetry/logs.ts"
@@ -49,14 +49,6 @@ const endWithNpm = Effect.suspend(() => {
   )
 })
 
-/** Variables that configure clouds, emptied: an empty one counts as absent. */
-const withoutClouds = (env: Environment): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    Object.keys(env)
-      .filter(configuresCloud)
-      .map((name) => [name, ""])
-  )
-
 /**
  * The settings, pointed at the sandbox's clouds where no cloud is configured or the operator wants it so. `forWorkers` is what a
  * worker's environment needs beyond this process's own.
@@ -82,10 +74,15 @@ const loadWithSandbox = Effect.gen(function* () {
   const context = yield* Layer.build(Sandbox.layer({ pace: Duration.toMillis(sandboxPace), catalog }))
   const simulated = Context.get(context, Sandbox).environment
   const { clouds } = yield* load(simulated)
+  // An empty variable counts as absent.
+  const noClouds = Record.map(
+    Record.filter(env, (_, name) => configuresCloud(name)),
+    () => ""
+  )
   return {
     gateway: loaded.gateway,
     clouds: { ...clouds, simulated: true },
-    forWorkers: { ...withoutClouds(env), ...simulated, GATEWAY_SANDBOX: "on" }
+    forWorkers: { ...noClouds, ...simulated, GATEWAY_SANDBOX: "on" }
   }
 })
 
