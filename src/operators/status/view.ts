@@ -2,8 +2,9 @@
  * What is sent to the page: the deployments and what is in force since when, and what keys and teams used. No payload, no secret,
  * no address of a caller.
  */
-import { Clock, Effect, Option } from "effect"
+import { Array as Arr, Clock, Effect, Option } from "effect"
 import { CatalogStore, catalogSource } from "../../catalog/CatalogStore.ts"
+import type { Entry } from "../../catalog/Route.ts"
 import type { Limits } from "../../contract/Security.ts"
 import { service, version } from "../../contract/version.ts"
 import { cryptoFacts } from "../../fips.ts"
@@ -13,28 +14,21 @@ import { millionths } from "../../limits/limits.ts"
 import { Quota } from "../../limits/Quota.ts"
 import type { Use as Totals } from "../../limits/usageTotals.ts"
 import { Clouds, Settings } from "../../Settings.ts"
-import { addressesOf } from "../../settings/clouds.ts"
-import { getOrInsert } from "../../wire/getOrInsert.ts"
+import { addressesOf, type CloudSettings } from "../../settings/clouds.ts"
 import { steadyMillis } from "../../wire/steady.ts"
-import { type Activity, type DeploymentName, nameOf } from "./Activity.ts"
+import { type Activity, nameOf } from "./Activity.ts"
 import { hourOf, joinCounts, joinDeployments, makeReplicas, type ProcessState, processState } from "./processState.ts"
-
-interface CatalogDeployment extends DeploymentName {
-  readonly levels: ReadonlyArray<string>
-}
 
 const makeSetup = Effect.gen(function* () {
   const settings = yield* Settings
   const { keysFile, redisUrl, tlsCert } = settings
-  const clouds = yield* Clouds
-  const sandbox = clouds.simulated
+  const { simulated: sandbox } = yield* Clouds
   const catalog = yield* CatalogStore
   const keys = yield* Keys
-  const regions = new Map(addressesOf(clouds).map(({ cloud, region }) => [cloud, region]))
   const { fips } = cryptoFacts()
 
   /** Times are in milliseconds since the epoch. */
-  const setup = Effect.gen(function* () {
+  return Effect.gen(function* () {
     const { keys: inForce, since } = keys.inForce()
     return {
       service,
@@ -55,20 +49,19 @@ const makeSetup = Effect.gen(function* () {
         : undefined
     }
   })
-
-  /** In the catalog's order. */
-  const deployments = (): ReadonlyArray<CatalogDeployment> => {
-    const rows = new Map<string, DeploymentName & { readonly levels: Array<string> }>()
-    for (const { deployment, level, model } of catalog.current().list) {
-      for (const region of deployment.regions ?? [regions.get(deployment.cloud) ?? ""]) {
-        const name = { cloud: deployment.cloud, region, model: model.id }
-        getOrInsert(rows, nameOf(name), () => ({ ...name, levels: [] })).levels.push(level)
-      }
-    }
-    return [...rows.values()]
-  }
-  return { setup, deployments }
 })
+
+/** In the catalog's order. */
+const deploymentsOf = (list: ReadonlyArray<Entry>, clouds: CloudSettings) => {
+  const regions = new Map(addressesOf(clouds).map(({ cloud, region }) => [cloud, region]))
+  const entries = list.flatMap(({ deployment: { cloud, regions: own }, level, model }) =>
+    (own ?? [regions.get(cloud) ?? ""]).map((region) => ({ cloud, region, model: model.id, level }))
+  )
+  return Object.values(Arr.groupBy(entries, nameOf)).map((same) => ({
+    ...same[0],
+    levels: same.map(({ level }): string => level)
+  }))
+}
 
 /** Of each kind: more than a person reads. */
 const maxRows = 200
@@ -140,7 +133,7 @@ export const makeUse = Effect.gen(function* () {
 
 /** Those of the catalog in its order, then those that served and are not in it any more. */
 const viewDeployments = (
-  listed: ReadonlyArray<CatalogDeployment>,
+  listed: ReturnType<typeof deploymentsOf>,
   states: ReadonlyArray<ProcessState>,
   now: number
 ) => {
@@ -158,7 +151,9 @@ const viewDeployments = (
 /** Made with the server; each run reads the state of all processes. Times are in milliseconds since the epoch. */
 export const makeView = (activity: Activity["Service"]) =>
   Effect.gen(function* () {
-    const { deployments, setup } = yield* makeSetup
+    const catalog = yield* CatalogStore
+    const clouds = yield* Clouds
+    const setup = yield* makeSetup
     const use = yield* makeUse
     const own = () => processState(activity, Date.now())
     const replicas = yield* makeReplicas(own)
@@ -177,7 +172,7 @@ export const makeView = (activity: Activity["Service"]) =>
         streamsInFlight: sum((state) => state.streamsInFlight),
         lostStores: [...new Set(states.flatMap(({ lostStores }) => lostStores))],
         refusedFiles: [...new Set(states.flatMap(({ refusedFiles }) => refusedFiles))],
-        deployments: viewDeployments(deployments(), states, now),
+        deployments: viewDeployments(deploymentsOf(catalog.current().list, clouds), states, now),
         use: yield* use,
         refusals: joinCounts(states.map(({ refusals }) => refusals)),
         flags: joinCounts(states.map(({ flags }) => flags))
