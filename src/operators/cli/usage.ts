@@ -5,20 +5,14 @@ import { readBook } from "../../limits/KeyFile.ts"
 import { raiseIn } from "../../limits/store.ts"
 import { readVerifier } from "../../limits/usageChain.ts"
 import { fail, rephrase } from "../../wire/OperatorError.ts"
-import { itemsOf, parseGiven, parseTime } from "../keys/keyOptions.ts"
+import { parseGiven, parseItems, parseTime } from "../keys/keyOptions.ts"
 import { makeChainChecking } from "../usage/chainCheck.ts"
 import { checkFiles, readFiles } from "../usage/readFiles.ts"
 import { damageText, formats, type KeyNames, showSummary, showVerdict } from "../usage/report.ts"
 import { dimensions, isDimension, makeRestoring, makeSumming } from "../usage/summary.ts"
 import { optionalText, print, printing, settings } from "./shared.ts"
 
-/** Dimensions, as `--by` names them. */
-export const parseBy = (text: string) =>
-  Effect.forEach(itemsOf(text), (item) =>
-    isDimension(item)
-      ? Effect.succeed(item)
-      : fail(`--by: ${JSON.stringify(item)} is none of ${dimensions.join(", ")}; several are separated by commas`)
-  )
+export const parseBy = parseItems("by", isDimension, dimensions)
 
 /** A date (its beginning, UTC) or a time, as `toISOString` writes it. */
 export const parseBound = (option: string) => (text: string) =>

@@ -16,22 +16,19 @@ export const parseGiven = <A, B, E>(
 /** What commas separate, each once. */
 export const itemsOf = (text: string): ReadonlyArray<string> => [...new Set(text.split(",").map((item) => item.trim()))]
 
-export const parseLevels = (text: string) =>
-  Effect.forEach(itemsOf(text), (level) =>
-    isLevel(level)
-      ? Effect.succeed(level)
-      : fail(`--levels: ${JSON.stringify(level)} is not a level. Levels: ${levels.join(", ")}`)
-  )
+/** The same, of which each must be known. */
+export const parseItems =
+  <A extends string>(option: string, isKnown: (item: string) => item is A, known: ReadonlyArray<string>) =>
+  (text: string) =>
+    Effect.forEach(itemsOf(text), (item) =>
+      isKnown(item)
+        ? Effect.succeed(item)
+        : fail(`--${option}: ${JSON.stringify(item)} is none of ${known.join(", ")}; several are separated by commas`)
+    )
+
+export const parseLevels = parseItems("levels", isLevel, levels)
 
 const isModelPattern = Schema.is(ModelPattern)
-
-/** What a pattern may be meant to be, a prefix another prefix. */
-const near = (pattern: string, models: ReadonlyArray<string>): string | undefined => {
-  if (!pattern.endsWith("*")) return nearest(pattern, models)
-  const starts = models.map((model) => model.slice(0, pattern.length - 1))
-  const meant = nearest(pattern.slice(0, -1), starts)
-  return meant === undefined ? undefined : `${meant}*`
-}
 
 /**
  * `claude-*,gpt-5.1`. `models`: the catalog's; a pattern that matches none of them is a typing error. Without them it is not
@@ -46,7 +43,8 @@ export const parseModels = (models: ReadonlyArray<string> | undefined) => (text:
       )
     }
     if (models === undefined || models.some((model) => matches(pattern, model))) return Effect.succeed(pattern)
-    const meant = near(pattern, models)
+    const prefixes = models.map((model) => `${model.slice(0, pattern.length - 1)}*`)
+    const meant = nearest(pattern, pattern.endsWith("*") ? prefixes : models)
     return fail(
       `--models: ${JSON.stringify(pattern)} matches no model of the catalog. ${
         meant === undefined ? `Its models: ${models.join(", ")}` : `Is ${meant} meant?`
