@@ -118,17 +118,19 @@ const cutAt = (
   return at === text.length && typeof message.refusal !== "string" ? pieces : undefined
 }
 
+/** A message of the assistant's, the blocks of its texts, and what makes the block of a call. */
+interface Spoken {
+  readonly message: MessageOf<"assistant">
+  readonly texts: ReadonlyArray<JsonObject>
+  readonly toBlock: (call: ToolCall) => JsonObject
+}
+
 /**
  * The blocks of a message that has their order; undefined where it has none. Calls that the caller has left out go with the thinking
  * before them, and those that it has added come last. A text that was changed comes whole in the place of the first one. The vendor refuses a
  * message that ends in thinking, which only an answer that was cut does (docs/upstreams.md#anthropic-messages).
  */
-const inOrder = (
-  message: MessageOf<"assistant">,
-  texts: ReadonlyArray<JsonObject>,
-  toBlock: (call: ToolCall) => JsonObject,
-  adjusted: Adjusted
-): ReadonlyArray<JsonObject> | undefined => {
+const inOrder = ({ message, texts, toBlock }: Spoken, adjusted: Adjusted): ReadonlyArray<JsonObject> | undefined => {
   const places = placesOf(message, adjusted)
   if (places === undefined) return undefined
   const pieces = cutAt(message, places)
@@ -176,11 +178,7 @@ const inOrder = (
 }
 
 /** Thinking first, then the texts, and each call behind its own thinking; nothing where there is nothing but thinking. */
-const bestOrder = (
-  message: MessageOf<"assistant">,
-  texts: ReadonlyArray<JsonObject>,
-  toBlock: (call: ToolCall) => JsonObject
-): ReadonlyArray<JsonObject> => {
+const bestOrder = ({ message, texts, toBlock }: Spoken): ReadonlyArray<JsonObject> => {
   const [first, ...others] = message.tool_calls ?? []
   if (first === undefined) return texts.length === 0 ? [] : [...thinkingIn(extraOf(message)), ...texts]
   // Callers that keep the calls as they came keep more of the order.
@@ -198,15 +196,9 @@ const bestOrder = (
  * The blocks of a message, in the order that it has, or else in `bestOrder`. Thinking of another model, whose signature the vendor does not
  * accept (docs/upstreams.md#anthropic-messages), is left out and named.
  */
-export const orderedBlocks = (
-  message: MessageOf<"assistant">,
-  texts: ReadonlyArray<JsonObject>,
-  toBlock: (call: ToolCall) => JsonObject,
-  model: string,
-  adjusted: Adjusted
-): ReadonlyArray<JsonObject> => {
-  const blocks = inOrder(message, texts, toBlock, adjusted) ?? bestOrder(message, texts, toBlock)
-  const own = textOf(extraOf(message).model)
+export const orderedBlocks = (spoken: Spoken, model: string, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
+  const blocks = inOrder(spoken, adjusted) ?? bestOrder(spoken)
+  const own = textOf(extraOf(spoken.message).model)
   if (own === undefined || own === model || !blocks.some(isThinking)) return blocks
   adjusted.removed(thinkingField)
   return blocks.filter((block) => !isThinking(block))

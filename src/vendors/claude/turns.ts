@@ -77,7 +77,8 @@ export const toConversation = (chat: ChatRequest, model: string, adjusted: Adjus
         break
       case "assistant": {
         const texts = assistantTexts(message).map(textBlock)
-        const blocks = orderedBlocks(message, texts, (call) => toolUse(call, adjusted), model, adjusted)
+        const toBlock = (call: ToolCall) => toolUse(call, adjusted)
+        const blocks = orderedBlocks({ message, texts, toBlock }, model, adjusted)
         add("assistant", markedLast(blocks, message.cache_control, adjusted))
         break
       }
