@@ -3,6 +3,7 @@
  * of it.
  */
 import { arrayOf, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import { meaningsOf } from "./words.ts"
 
 /** The cloud reported that it failed. */
 export interface Refused {
@@ -52,22 +53,19 @@ export const unfinished = (reason: string): Broken =>
   broken("finish", `the model ended without a usable answer (${reason})`)
 
 /** What the vendors call the statuses that errors inside of a reply stand for: Anthropic, Google and OpenAI. */
-const statusWords: Readonly<Record<number, string>> = {
-  400: "invalid_request_error INVALID_ARGUMENT FAILED_PRECONDITION OUT_OF_RANGE invalid_prompt content_filter",
-  401: "authentication_error UNAUTHENTICATED",
-  403: "permission_error PERMISSION_DENIED",
-  404: "not_found_error NOT_FOUND",
-  413: "request_too_large",
-  429: "rate_limit_error RESOURCE_EXHAUSTED rate_limit_exceeded too_many_requests",
-  503: "UNAVAILABLE",
-  504: "timeout_error DEADLINE_EXCEEDED timeout",
-  529: "overloaded_error"
-}
-const statuses: ReadonlyMap<unknown, number> = new Map(
-  Object.entries(statusWords).flatMap(([status, words]) => words.split(" ").map((word) => [word, Number(status)]))
+const statuses = meaningsOf(
+  ["invalid_request_error INVALID_ARGUMENT FAILED_PRECONDITION OUT_OF_RANGE invalid_prompt content_filter", 400],
+  ["authentication_error UNAUTHENTICATED", 401],
+  ["permission_error PERMISSION_DENIED", 403],
+  ["not_found_error NOT_FOUND", 404],
+  ["request_too_large", 413],
+  ["rate_limit_error RESOURCE_EXHAUSTED rate_limit_exceeded too_many_requests", 429],
+  ["UNAVAILABLE", 503],
+  ["timeout_error DEADLINE_EXCEEDED timeout", 504],
+  ["overloaded_error", 529]
 )
 /** The status that a vendor's word stands for; an unknown one is a failure of the cloud. */
-export const statusOfWord = (word: unknown): number => statuses.get(word) ?? 500
+export const statusOfWord = (word: unknown): number => statuses.get(textOf(word) ?? "") ?? 500
 
 /** How Google and Anthropic say that a call took too long, whatever its HTTP status. */
 const timeouts: ReadonlySet<unknown> = new Set(["DEADLINE_EXCEEDED", "timeout_error"])

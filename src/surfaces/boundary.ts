@@ -1,31 +1,26 @@
 /** Refuses bodies by which a cloud would reach outside the boundary, or keep something. */
+import { meaningsOf } from "../catalog/words.ts"
 import { mimes, readDataUri } from "../vendors/chatRequest.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 
 const outside = "not available, because requests do not leave the boundary"
 const stored = "not available, because nothing is stored"
 
-const refusals = (why: string, names: string): ReadonlyArray<readonly [name: string, why: string]> =>
-  names.split(" ").map((name) => [name, why])
-
 /** Why fields are refused, by name without separators and in lower case: some clouds read more than one spelling. */
-const reasons: ReadonlyMap<string, string> = new Map([
-  ...refusals(
-    outside,
-    "websearch websearchoptions searchparameters filesearch codeinterpreter computeruse toolresources"
-  ),
-  ...refusals(outside, "googlesearch googlesearchretrieval retrieval urlcontext codeexecution enhancements plugins"),
-  ...refusals(outside, "datasource datasources mcpserver mcpservers connection connections connectionid"),
-  ...refusals(outside, "agent agents agentreference assistant assistantid container containers"),
-  ...refusals(outside, "extrabody extraheaders extraquery webhook webhooks webhookconfig callback callbacks"),
-  ...refusals(stored, "background thread threadid cachedcontent"),
-  ...refusals(`${stored}; send the full input each turn`, "previousresponseid conversation conversationid"),
+const reasons = meaningsOf(
+  ["websearch websearchoptions searchparameters filesearch codeinterpreter computeruse toolresources", outside],
+  ["googlesearch googlesearchretrieval retrieval urlcontext codeexecution enhancements plugins", outside],
+  ["datasource datasources mcpserver mcpservers connection connections connectionid", outside],
+  ["agent agents agentreference assistant assistantid container containers", outside],
+  ["extrabody extraheaders extraquery webhook webhooks webhookconfig callback callbacks", outside],
+  ["background thread threadid cachedcontent", stored],
+  ["previousresponseid conversation conversationid", `${stored}; send the full input each turn`],
   ["prompt", `${stored}; send the text itself`],
   ["store", "must be false or omitted; nothing is stored"],
   ["promptcacheretention", "must be in_memory or omitted; nothing is stored"],
   ["functions", "not accepted; use tools"],
   ["functioncall", "not accepted; use tool_choice"]
-])
+)
 
 /** A switch that is off, or the cache in memory, which the vendor's documents and libraries spell differently. */
 const isOff = (name: string, value: unknown): boolean =>

@@ -6,6 +6,7 @@ import { hash, randomBytes } from "node:crypto"
 import { Result } from "effect"
 import type { Tokens } from "../catalog/Tokens.ts"
 import { type Broken, invalidBody, type UpstreamFault, unfinished } from "../catalog/UpstreamFault.ts"
+import { meaningsOf } from "../catalog/words.ts"
 import type { Completion, CompletionChunk, FinishReason, Usage } from "../contract/ChatReply.ts"
 import type { Governance } from "../contract/Governance.ts"
 import { arrayOf, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
@@ -108,33 +109,31 @@ export const readAnswer = (reader: ReplyReader, body: JsonObject): Result.Result
 /** `failed`: there is no usable answer. */
 type Meaning = FinishReason | "failed"
 
-const words = (meaning: Meaning, names: string) => names.split(" ").map((name) => [name, meaning] as const)
-
 /**
  * Why an answer ended: one table for the finish reasons of all vendors (docs/decisions.md#finish-reasons,
  * docs/upstreams.md#finish-reasons). An unknown one is never `stop`, because the answer may not be whole.
  */
-const meanings: ReadonlyMap<string, Meaning> = new Map([
+const meanings = meaningsOf<Meaning>(
   // OpenAI's formats; `completed` is the status of a response, and `max_output_tokens` why one is incomplete.
-  ...words("stop", "stop completed"),
-  ...words("length", "length max_output_tokens"),
-  ...words("tool_calls", "tool_calls function_call"),
-  ...words("content_filter", "content_filter"),
+  ["stop completed", "stop"],
+  ["length max_output_tokens", "length"],
+  ["tool_calls function_call", "tool_calls"],
+  ["content_filter", "content_filter"],
   // Claude, and Bedrock.
-  ...words("stop", "end_turn stop_sequence"),
-  ...words("length", "max_tokens model_context_window_exceeded"),
-  ...words("tool_calls", "tool_use"),
-  ...words("content_filter", "refusal guardrail_intervened content_filtered"),
+  ["end_turn stop_sequence", "stop"],
+  ["max_tokens model_context_window_exceeded", "length"],
+  ["tool_use", "tool_calls"],
+  ["refusal guardrail_intervened content_filtered", "content_filter"],
   // Only the vendor's server tools pause a turn, and those are refused.
-  ...words("failed", "pause_turn"),
+  ["pause_turn", "failed"],
   // Gemini.
-  ...words("stop", "STOP"),
-  ...words("length", "MAX_TOKENS CONTINUATION"),
-  ...words("content_filter", "SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII OTHER"),
-  ...words("content_filter", "IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION"),
-  ...words("failed", "FINISH_REASON_UNSPECIFIED MISSING_THOUGHT_SIGNATURE UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS"),
-  ...words("failed", "NO_IMAGE IMAGE_OTHER")
-])
+  ["STOP", "stop"],
+  ["MAX_TOKENS CONTINUATION", "length"],
+  ["SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII OTHER", "content_filter"],
+  ["IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION", "content_filter"],
+  ["FINISH_REASON_UNSPECIFIED MISSING_THOUGHT_SIGNATURE UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS", "failed"],
+  ["NO_IMAGE IMAGE_OTHER", "failed"]
+)
 
 /** Kinds of failure, of any vendor: `error`, `server_error`, `malformed_tool_use`, `MALFORMED_FUNCTION_CALL`. */
 const failure = /^malformed|(?:^|_)error$/i

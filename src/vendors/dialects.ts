@@ -3,6 +3,7 @@ import { Result } from "effect"
 import type { Model } from "../catalog/Catalog.ts"
 import type { Api } from "../catalog/names.ts"
 import type { Route } from "../catalog/Route.ts"
+import { meaningsOf } from "../catalog/words.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import type { Json } from "../wire/json.ts"
 import { drops } from "../wire/strip.ts"
@@ -71,28 +72,25 @@ const dialects: Readonly<Partial<Record<Api, Dialect>>> = {
 export const dialectOf = ({ deployment }: Route): Dialect | undefined => dialects[deployment.api]
 
 /** What the vendors' bodies call parameters of chat, by paths without brackets. */
-const vendorNames = {
-  temperature: "generationConfig.temperature",
-  top_p: "generationConfig.topP",
-  seed: "generationConfig.seed",
-  presence_penalty: "generationConfig.presencePenalty",
-  frequency_penalty: "generationConfig.frequencyPenalty",
-  stop: "generationConfig.stopSequences stop_sequences",
-  logprobs: "generationConfig.responseLogprobs include",
-  top_logprobs: "generationConfig.logprobs",
-  response_format:
-    "generationConfig.responseMimeType generationConfig.responseJsonSchema output_config.format text.format",
-  reasoning_effort:
-    "generationConfig.thinkingConfig generationConfig.thinkingConfig.thinkingLevel thinking output_config output_config.effort reasoning reasoning.effort",
-  tool_choice: "toolConfig toolConfig.functionCallingConfig toolConfig.functionCallingConfig.mode",
-  parallel_tool_calls: "tool_choice.disable_parallel_tool_use",
-  "tools.function.strict": "tools.strict",
-  cache_control: "tools.cache_control system.cache_control messages.content.cache_control",
-  user: "metadata.user_id",
-  verbosity: "text.verbosity"
-}
-const chatNames: ReadonlyMap<string, string> = new Map(
-  Object.entries(vendorNames).flatMap(([name, paths]) => paths.split(" ").map((path) => [path, name] as const))
+const chatNames = meaningsOf(
+  ["generationConfig.temperature", "temperature"],
+  ["generationConfig.topP", "top_p"],
+  ["generationConfig.seed", "seed"],
+  ["generationConfig.presencePenalty", "presence_penalty"],
+  ["generationConfig.frequencyPenalty", "frequency_penalty"],
+  ["generationConfig.stopSequences stop_sequences", "stop"],
+  ["generationConfig.responseLogprobs include", "logprobs"],
+  ["generationConfig.logprobs", "top_logprobs"],
+  ["generationConfig.responseMimeType generationConfig.responseJsonSchema", "response_format"],
+  ["output_config.format text.format", "response_format"],
+  ["generationConfig.thinkingConfig generationConfig.thinkingConfig.thinkingLevel", "reasoning_effort"],
+  ["thinking output_config output_config.effort reasoning reasoning.effort", "reasoning_effort"],
+  ["toolConfig toolConfig.functionCallingConfig toolConfig.functionCallingConfig.mode", "tool_choice"],
+  ["tool_choice.disable_parallel_tool_use", "parallel_tool_calls"],
+  ["tools.strict", "tools.function.strict"],
+  ["tools.cache_control system.cache_control messages.content.cache_control", "cache_control"],
+  ["metadata.user_id", "user"],
+  ["text.verbosity", "verbosity"]
 )
 
 /**
