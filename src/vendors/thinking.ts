@@ -91,7 +91,7 @@ interface ThinkingFacts {
 
 /**
  * Fits the `thinking` of a native messages body to the model (docs/api.md#extended-thinking, docs/decisions.md#messages-surface).
- * The input is never changed; where nothing is adjusted, it is what comes back. A body whose `thinking` is no valid
+ * The input is never changed; where nothing is adjusted, an equal body comes back. A body whose `thinking` is no valid
  * block is left for the upstream to judge. `adjusted` takes what is changed, for `x-gateway-thinking-adjusted`.
  *
  * On models of the adaptive API adaptive thinking is forwarded untouched and a budget becomes the effort that is nearest to it; a
@@ -107,18 +107,18 @@ export const adjustThinking = (body: JsonObject, facts: ThinkingFacts, adjusted:
   const asked = budgetAsked(body, model)
   if (asked === undefined) return counted
 
-  const budget = canThinkIn(body) ? fitBudget(asked.budget, body, facts) : undefined
+  const budget = canThinkIn(body) ? fitBudget(asked, body, facts) : undefined
   if (budget === undefined) {
     adjusted.add("thinking:dropped")
     return without(counted, ["thinking"])
   }
-  if (asked.converted) adjusted.changed("thinking", "adaptive", "enabled")
-  if (budget !== asked.budget) adjusted.changed("budget_tokens", asked.budget, budget)
+  const thinking = objectOf(body.thinking)
+  if (thinking.type === "adaptive") adjusted.changed("thinking", "adaptive", "enabled")
+  if (budget !== asked) adjusted.changed("budget_tokens", asked, budget)
   const refused = isSupported(model.sampling, true) ? [] : samplingFields.filter((name) => name in body)
   for (const name of refused) adjusted.removed(name)
   const chosen = unforced(without(counted, refused), model, adjusted)
-  if (adjusted.size === 0) return counted
-  return { ...chosen, thinking: { ...objectOf(body.thinking), type: "enabled", budget_tokens: budget } }
+  return { ...chosen, thinking: { ...thinking, type: "enabled", budget_tokens: budget } }
 }
 
 /** A forced choice of a tool that the model does not take beside thinking becomes `auto`. */
@@ -154,17 +154,14 @@ export const withoutSampling = (body: JsonObject, { sampling }: Model, adjusted:
 }
 
 /** The budget that a block asks for; an adaptive one asks by `output_config.effort` or the model's default. */
-const budgetAsked = (body: JsonObject, model: Model): { budget: number; converted: boolean } | undefined => {
-  const thinking = objectOf(body.thinking)
-  if (thinking.type === "adaptive") {
-    const named = efforts.find((effort) => effort !== "none" && effort === objectOf(body.output_config).effort)
-    const effort = nearestEffort(named ?? model.thinking.default, model)
-    return { budget: Math.max(minBudget, budgets[effort]), converted: true }
+const budgetAsked = ({ thinking, output_config }: JsonObject, model: Model): number | undefined => {
+  const { type, budget_tokens } = objectOf(thinking)
+  if (type === "adaptive") {
+    const named = efforts.find((effort) => effort !== "none" && effort === objectOf(output_config).effort)
+    return Math.max(minBudget, budgets[nearestEffort(named ?? model.thinking.default, model)])
   }
-  const budget = numberOf(thinking.budget_tokens)
-  return thinking.type === "enabled" && budget !== undefined && Number.isSafeInteger(budget)
-    ? { budget, converted: false }
-    : undefined
+  const budget = type === "enabled" ? numberOf(budget_tokens) : undefined
+  return Number.isSafeInteger(budget) ? budget : undefined
 }
 
 /** A budget that the upstream takes, or `undefined` where `max_tokens` cannot hold one. */

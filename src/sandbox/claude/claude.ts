@@ -78,9 +78,7 @@ const toolOf = ({ platform, model: { version }, betas }: ClaudeContext): Shape<C
 
 type Thinking = { readonly type?: unknown; readonly display?: unknown; readonly budget_tokens?: number }
 const thinkingOf = (betas: ReadonlyArray<string>) => {
-  const display = betas.includes(UPDATES)
-    ? oneOf(["summarized", "omitted", "updates"], "'summarized', 'omitted' or 'updates'")
-    : oneOf(["summarized", "omitted"], "'summarized' or 'omitted'")
+  const display = oneOf(["summarized", "omitted", ...(betas.includes(UPDATES) ? ["updates"] : [])])
   return variant<Thinking>("type", {
     adaptive: closed("type", { display }),
     disabled: closed("type"),

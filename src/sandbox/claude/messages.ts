@@ -24,8 +24,10 @@ export const { closed, variant, list, insist, where, typed } = shapesIn({
 const text = typed((value) => typeof value === "string", "Input should be a valid string")
 export const dictionary = typed(isObject, "Input should be a valid dictionary")
 
-export const oneOf = <const S extends string>(values: ReadonlyArray<S>, expected = quoted(values)): Shape<S> =>
-  typed((value): value is S => values.some((one) => one === value), `Input should be ${expected}`)
+export const oneOf = <const S extends string>(values: ReadonlyArray<S>): Shape<S> => {
+  const expected = quoted(values).replace(/, (?=[^,]*$)/, " or ")
+  return typed((value): value is S => values.some((one) => one === value), `Input should be ${expected}`)
+}
 
 export const matching = (pattern: RegExp): Shape<string> =>
   where(stringOf, (text) => pattern.test(text), `String should match pattern '${pattern.source}'`)
@@ -55,7 +57,7 @@ export const userId =
 export const cache: Shape = (value, path) => {
   if (value === null) return
   oneOf(["ephemeral"])(objectOf(value).type, `${path}.type`)
-  closed("type", { ttl: oneOf(["5m", "1h"], "'5m' or '1h'") })(value, `${path}.ephemeral`)
+  closed("type", { ttl: oneOf(["5m", "1h"]) })(value, `${path}.ephemeral`)
 }
 
 /** A text that is not empty, in the system prompt or in messages. */
@@ -169,8 +171,7 @@ const blocksOf = (role: string, strict: boolean, searching: boolean): Shape<Read
  * `searching`: with the beta of the search among tools.
  */
 export const messagesOf = (strict: boolean, systemTurns: boolean, searching: boolean) => {
-  const two = ["user", "assistant"] as const
-  const role = systemTurns ? oneOf([...two, "system"]) : oneOf(two, "'user' or 'assistant'")
+  const role = oneOf(["user", "assistant", ...(systemTurns ? (["system"] as const) : [])])
   const messageOf = (side: string) =>
     closed("", { "role!": role, "content!": blocksOf(side, strict, searching) }, ({ role, content: parts }) => ({
       role,
