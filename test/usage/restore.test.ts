@@ -4,7 +4,7 @@ import { chained, line } from "./records.ts"
 
 const restored = (now: number, lines: ReadonlyArray<string | undefined>) => {
   const restoring = makeRestoring(now)
-  for (const text of lines) restoring.line(text)
+  for (const [at, text] of lines.entries()) restoring.line(text, { file: "f", line: at + 1 })
   const { counts, ...rest } = restoring.result()
   return { ...rest, counts: Object.fromEntries(counts.map(({ account, amount }) => [account.name, amount])) }
 }

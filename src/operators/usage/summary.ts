@@ -3,7 +3,6 @@ import { Array as Arr, Order } from "effect"
 import type { Charge } from "../../limits/Ledger.ts"
 import { accountOf, keyUser, lastUseAccount, periodAt, teamUser } from "../../limits/limits.ts"
 import { makeHistogram } from "../histogram.ts"
-import type { Place } from "./readFiles.ts"
 import { makeRecordReader, type UsedRecord } from "./usedRecord.ts"
 
 /** Percentiles are right within 1 %. */
@@ -108,8 +107,6 @@ export interface SummaryOptions {
   readonly groups?: number | undefined
 }
 
-const maxNamed = 5
-
 export type Summary = ReturnType<ReturnType<typeof makeSumming>["result"]>
 
 export const makeSumming = ({ by, from, to, groups: maxGroups = 20_000 }: SummaryOptions) => {
@@ -118,15 +115,6 @@ export const makeSumming = ({ by, from, to, groups: maxGroups = 20_000 }: Summar
   /** What came after the bound on groups. */
   let rest: Totals | undefined
   const keyNames = new Map<string, string>()
-  const readLine = makeRecordReader()
-  /** `other`: lines that are no records, such as log lines; `repeated`: written twice after a failed write, and counted once. */
-  const lines = { read: 0, damaged: 0, other: 0, repeated: 0 }
-  const damagedAt: Array<Place> = []
-
-  const damage = (place: Place): void => {
-    lines.damaged++
-    if (damagedAt.length < maxNamed) damagedAt.push(place)
-  }
 
   const totalsOf = (record: UsedRecord): Totals => {
     const values = by.map((dimension) => valueOf(dimension, record))
@@ -142,20 +130,15 @@ export const makeSumming = ({ by, from, to, groups: maxGroups = 20_000 }: Summar
     return totals
   }
 
+  const { damage, damagedAt, line, lines } = makeRecordReader((record) => {
+    const { key_id, key_name, time } = record
+    if ((from !== undefined && time < from) || (to !== undefined && time >= to)) return
+    add(total, record)
+    add(totalsOf(record), record)
+    if (key_id !== null && typeof key_name === "string" && keyNames.size < maxGroups) keyNames.set(key_id, key_name)
+  })
   return {
-    line: (line: string | undefined, place: Place) => {
-      lines.read++
-      const record = readLine(line)
-      if (record === undefined) return
-      if (record === "damaged") return damage(place)
-      if (typeof record === "string") return void lines[record]++
-      const { key_id, key_name, time } = record
-      if ((from !== undefined && time < from) || (to !== undefined && time >= to)) return
-      add(total, record)
-      add(totalsOf(record), record)
-      if (key_id !== null && typeof key_name === "string" && keyNames.size < maxGroups) keyNames.set(key_id, key_name)
-    },
-    /** Names something that is no line, such as the end of a cut archive. */
+    line,
     damage,
     result: () => {
       const sorted = Arr.sortWith(groups.values(), ({ values }) => values.join("\u0000"), Order.String)
@@ -175,9 +158,7 @@ const maxAccounts = 1_000_000
 /** `now` is in milliseconds since the epoch. */
 export const makeRestoring = (now: number) => {
   const sums = new Map<string, Charge>()
-  const read = makeRecordReader()
   let records = 0
-  let damaged = 0
 
   const put = ({ account, amount }: Charge, merge: (before: number, amount: number) => number): void => {
     const before = sums.get(account.name)
@@ -186,27 +167,18 @@ export const makeRestoring = (now: number) => {
   }
   const plus = (before: number, amount: number) => before + amount
 
-  return {
-    line: (line: string | undefined): void => {
-      const found = read(line)
-      if (found === "damaged") damaged++
-      if (found === undefined || typeof found === "string") return
-      const { cost, key_id, team, time, tokens } = found
-      if (key_id === null) return
-      records++
-      const key = keyUser(key_id)
-      put({ account: lastUseAccount(key), amount: Date.parse(time) }, Math.max)
-      const used = wholeCount(tokens?.input) + wholeCount(tokens?.output)
-      for (const period of [periodAt("month", now), periodAt("day", now)].filter(({ name }) => time.startsWith(name))) {
-        for (const user of [key, ...(typeof team === "string" ? [teamUser(team)] : [])]) {
-          put({ account: accountOf(user, period, "tokens"), amount: used }, plus)
-          put({ account: accountOf(user, period, "cost"), amount: wholeCount(cost) }, plus)
-        }
+  const { damage, line, lines } = makeRecordReader(({ cost, key_id, team, time, tokens }) => {
+    if (key_id === null) return
+    records++
+    const key = keyUser(key_id)
+    put({ account: lastUseAccount(key), amount: Date.parse(time) }, Math.max)
+    const used = wholeCount(tokens?.input) + wholeCount(tokens?.output)
+    for (const period of [periodAt("month", now), periodAt("day", now)].filter(({ name }) => time.startsWith(name))) {
+      for (const user of [key, ...(typeof team === "string" ? [teamUser(team)] : [])]) {
+        put({ account: accountOf(user, period, "tokens"), amount: used }, plus)
+        put({ account: accountOf(user, period, "cost"), amount: wholeCount(cost) }, plus)
       }
-    },
-    damage: (): void => {
-      damaged++
-    },
-    result: () => ({ counts: [...sums.values()], records, damaged })
-  }
+    }
+  })
+  return { line, damage, result: () => ({ counts: [...sums.values()], records, damaged: lines.damaged }) }
 }

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { recordIn } from "../../limits/ocsf.ts"
 import { isObject, readObject } from "../../wire/json.ts"
+import type { Place } from "./readFiles.ts"
 
 const Text = Schema.NullOr(Schema.String)
 const Fields = Schema.declare(isObject)
@@ -71,13 +72,29 @@ const makeRepeats = () => {
   }
 }
 
-/** Reads line after line: a record, its time as `toISOString` writes it, or what else the line is; undefined for an empty one. */
-export const makeRecordReader = () => {
+const maxNamed = 5
+
+/** Gives the records among lines to `take`, their times as `toISOString` writes them, and counts the other lines. */
+export const makeRecordReader = (take: (record: UsedRecord) => void) => {
   const isRepeat = makeRepeats()
-  return (line: string | undefined) => {
-    // A failed write leaves half a line and an empty one at most.
-    if (line === "") return undefined
-    const record = line === undefined ? "damaged" : readRecord(line)
-    return typeof record !== "string" && isRepeat(record) ? "repeated" : record
+  /** `other`: lines that are no records, such as log lines; `repeated`: written twice after a failed write, and taken once. */
+  const lines = { read: 0, damaged: 0, other: 0, repeated: 0 }
+  const damagedAt: Array<Place> = []
+
+  /** Names also what is no line, such as the end of a cut archive. */
+  const damage = (place: Place): void => {
+    lines.damaged++
+    if (damagedAt.length < maxNamed) damagedAt.push(place)
   }
+  const line = (line: string | undefined, place: Place): void => {
+    lines.read++
+    // A failed write leaves half a line and an empty one at most.
+    if (line === "") return
+    const record = line === undefined ? "damaged" : readRecord(line)
+    if (record === "damaged") damage(place)
+    else if (record === "other") lines.other++
+    else if (isRepeat(record)) lines.repeated++
+    else take(record)
+  }
+  return { line, damage, lines, damagedAt }
 }
