@@ -1,6 +1,7 @@
 /** What a reply says of limits: its headers where the request fits them, or why it is refused (docs/api.md#headers). Pure. */
 import { String as Str } from "effect"
 import { GatewayError } from "../catalog/GatewayError.ts"
+import { plural } from "../wire/plural.ts"
 import type { Demand, Held, Standing } from "./Ledger.ts"
 import { type Budget, day } from "./limits.ts"
 
@@ -67,7 +68,7 @@ const explainRate = ({ budget, least }: BudgetDemand, left: number): Refusal => 
   return {
     message:
       unit === "requests"
-        ? `${owner} may send ${limit} requests a minute. ${again}`
+        ? `${owner} may send ${limit} ${plural(limit, "request")} a minute. ${again}`
         : `${owner} may use ${limit} ${unit} a minute. ${needs} ${again}`,
     seconds
   }

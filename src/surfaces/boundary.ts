@@ -63,6 +63,14 @@ export const toolAt = (path: string, { name, type }: JsonObject): string =>
 /** Fields that are tools of this kind, too. */
 export const serverFields: ReadonlyArray<string> = ["mcp_servers", "container"]
 
+/** Why a tool of the other formats is refused: here one that the caller executes needs no type. */
+export const refuseFunctions = (body: JsonObject): string | undefined => {
+  const at = arrayOf(body.tools).findIndex((tool) => objectOf(tool).type === "function")
+  return at < 0
+    ? undefined
+    : `tools.${at}.type: must be custom or left out; a tool has name, description and input_schema here, with nothing under function`
+}
+
 /**
  * Why a messages request may not be sent, naming every tool, so that the caller fixes it once. Tools that the caller executes pass, and so does the
  * search among tools, which reads only the request; everything else runs inside the vendor's cloud and may reach outside the boundary

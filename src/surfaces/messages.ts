@@ -20,7 +20,7 @@ import { adjustThinking, withoutSampling } from "../vendors/thinking.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { plainFields, plainNumber } from "../wire/parse.ts"
 import { strip } from "../wire/strip.ts"
-import { refuseCloudFields, refuseOutside, refuseServerTools, serverFields } from "./boundary.ts"
+import { refuseCloudFields, refuseFunctions, refuseOutside, refuseServerTools, serverFields } from "./boundary.ts"
 import { messagesError } from "./errorResponse.ts"
 import { applyBetas } from "./messagesBetas.ts"
 import { formatted, withoutFence } from "./messagesFormat.ts"
@@ -91,7 +91,11 @@ const prepare =
   (given: JsonObject, route: Route, { headers }: Arrival): Result.Result<PreparedMessages, GatewayError> => {
     const { deployment, model, refused } = route
     if (given.thread !== undefined && given.thread !== null) return Result.fail(threadUnsupported)
-    const refusal = refuseServerTools(given) ?? refuseCloudFields(given, serverFields) ?? refuseOutside(given)
+    const refusal =
+      refuseFunctions(given) ??
+      refuseServerTools(given) ??
+      refuseCloudFields(given, serverFields) ??
+      refuseOutside(given)
     if (refusal !== undefined) return Result.fail(invalid(refusal))
     const adjusted = new Adjusted()
     const allowed = (counting ? deployment.countBetas : deployment.betas) ?? []

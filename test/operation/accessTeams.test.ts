@@ -96,7 +96,7 @@ describe("teams and prices", () => {
     assert.match(long.json.error.message, /more than all of the team small's 5000 tokens of this month/)
     assert.strictEqual((await ask(gateway.url, secrets.rated, "embeddings", "hi")).status, 200)
     const rated = await ask(gateway.url, secrets.rated, "embeddings", "hi")
-    assert.match(rated.json.error.message, /^The team rated may send 1 requests a minute/)
+    assert.match(rated.json.error.message, /^The team rated may send 1 request a minute/)
     const daily = await ask(gateway.url, secrets.daily, "messages", "x".repeat(4000))
     assert.match(daily.json.error.message, /of this API key's 100 tokens of today/)
   })

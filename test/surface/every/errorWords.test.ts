@@ -49,6 +49,17 @@ const wrong: ReadonlyArray<readonly [keyof typeof bases, Readonly<Record<string,
     )
   ),
   ["/v1/messages", { messages: 7 }, "messages: must be an array"],
+  ...[
+    { type: "function", function: { name: "f", parameters: {} } },
+    { type: "function", name: "f", parameters: {} }
+  ].map(
+    (tool) =>
+      [
+        "/v1/messages",
+        { tools: [{ name: "g", input_schema: { type: "object" } }, tool] },
+        "tools.1.type: must be custom or left out; a tool has name, description and input_schema here"
+      ] as const
+  ),
   ["/v1/messages", { stream: 3 }, "stream: must be a boolean"],
   ...[1.5, "7", true].map(
     (budget_tokens) =>
