@@ -16,8 +16,9 @@ import { makeAuthority } from "./certificates.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "gateway-certificates-"))
 const other = mkdtempSync(join(tmpdir(), "gateway-certificates-"))
+const third = mkdtempSync(join(tmpdir(), "gateway-certificates-"))
 afterAll(() => {
-  for (const used of [folder, other]) rmSync(used, { recursive: true, force: true })
+  for (const used of [folder, other, third]) rmSync(used, { recursive: true, force: true })
 })
 
 let agency: ReturnType<typeof makeAuthority>
@@ -116,19 +117,25 @@ otherName.1 = "1.3.6.1.4.1.311.20.2.3;UTF8:x, othername:UPN:admin@mil"
     const weak = agency.issue("weak", { subject: "/O=Agency/CN=weak", digest: "sha1" })
     // An authority of the same name with another key.
     const foreign = stranger.issue("foreign", { subject: "/O=Agency/CN=good" })
+    // One that says the key's identifier too: only the signature tells them apart.
+    const identifier = agency.openssl("x509", "-in", "ca.pem", "-noout", "-ext", "subjectKeyIdentifier")
+    const forger = makeAuthority(third, "Agency CA", `subjectKeyIdentifier=${/[0-9A-F:]{59}/.exec(String(identifier))}`)
+    const forged = forger.issue("forged", { subject: "/O=Agency/CN=good" })
     const [own] = Result.getOrThrow(parseAuthorities(readFileSync(agency.pem)))
     if (own === undefined) return assert.fail("no authority")
+    assert.isTrue(forged.checkIssued(own))
     const why = (certificate: typeof good) =>
       Result.match(authoritiesOf(certificate, authority(), now), {
         onSuccess: String,
         onFailure: ({ message }) => message
       })
-    assert.deepStrictEqual([good, server, old, early, weak, foreign, own].map(why), [
+    assert.deepStrictEqual([good, server, old, early, weak, foreign, forged, own].map(why), [
       "agency",
       "the client certificate is not for clients",
       "the client certificate has expired or is not valid yet",
       "the client certificate has expired or is not valid yet",
       "the client certificate is signed with a weak digest",
+      "the client certificate is of no authority that is trusted here",
       "the client certificate is of no authority that is trusted here",
       "the client certificate is an authority's"
     ])
@@ -200,6 +207,17 @@ describe("a revocation list", () => {
     assert.strictEqual(list?.revoked.size, 100_000)
     assert.isTrue(list?.revoked.has("100000"))
     assert.isTrue(list?.revoked.has("11869F"))
+  })
+
+  it("is refused where it is of a part of the certificates, or changes of another list", () => {
+    const config = readFileSync(agency.path("ca.cnf"), "utf8")
+    const sections = "[part]\nissuingDistributionPoint=critical,@users\n[users]\nonlyuser=TRUE\n"
+    writeFileSync(agency.path("parts.cnf"), `${config}${sections}[changes]\n2.5.29.27=critical,DER:02:01:01\n`)
+    const parsed = (section: string) =>
+      parseRevocationLists(agency.list(`${section}.crl`, "-config", "parts.cnf", "-crlexts", section))
+    for (const section of ["part", "changes"]) {
+      assert.deepStrictEqual(parsed(section), Result.fail("it is a delta, indirect or partial list"))
+    }
   })
 
   it("is refused where it is cut, changed, or none", () => {

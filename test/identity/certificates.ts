@@ -37,8 +37,8 @@ export interface LeafOptions {
   readonly digest?: string
 }
 
-/** A folder holds one authority; files are named after what they are. */
-export const makeAuthority = (folder: string, name: string) => {
+/** A folder holds one authority; files are named after what they are. `extension`: of its own certificate. */
+export const makeAuthority = (folder: string, name: string, extension = "keyUsage=critical,keyCertSign,cRLSign") => {
   const path = (file: string) => join(folder, file)
   const openssl = (...args: ReadonlyArray<string>) => execFileSync("openssl", args, { cwd: folder, stdio: "pipe" })
   for (const [file, text] of [
@@ -64,7 +64,7 @@ export const makeAuthority = (folder: string, name: string) => {
       "-out",
       "ca.pem"
     ],
-    ...["-addext", "keyUsage=critical,keyCertSign,cRLSign"]
+    ...["-addext", extension]
   )
   const own = ["-config", "ca.cnf", "-cert", "ca.pem", "-keyfile", "ca.key"]
   return {
