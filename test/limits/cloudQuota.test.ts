@@ -144,6 +144,18 @@ describe("a deployment's quota", () => {
     })
   )
 
+  it.live("serves one of each team in turn, also of those that have had little", () =>
+    Effect.gen(function* () {
+      const quota = yield* service(5_000)
+      const limits = { requests: 600 }
+      for (let n = 0; n < 600; n++) yield* take(quota, limits, "before")
+      const order: Array<string> = []
+      const ask = (id: string) => Effect.forkChild(Effect.map(take(quota, limits, id), () => order.push(id)))
+      yield* Effect.flatMap(Effect.forEach(["a", "a", "a", "b"], ask), Fiber.joinAll)
+      assert.strictEqual(order.join(), "a,b,a,a")
+    })
+  )
+
   it.live("has places to wait for every team, however many of one wait", () =>
     Effect.gen(function* () {
       const quota = yield* service(60_000)

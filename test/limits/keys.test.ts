@@ -6,6 +6,7 @@ import { TestClock } from "effect/testing"
 import type { CallerIdentity } from "../../src/contract/Security.ts"
 import { parseBook, readBook } from "../../src/limits/KeyFile.ts"
 import { digestOf, Keys, permits } from "../../src/limits/Keys.ts"
+import { RefusedKeys } from "../../src/limits/replicas.ts"
 import { createKey, revokeKey, rotateKey } from "../../src/operators/keys/keysCommand.ts"
 import { called } from "../support/called.ts"
 import { callerWith, eventually, keyFile, only, secretIn } from "./support.ts"
@@ -93,6 +94,26 @@ describe("Keys", () => {
         yield* eventually(Effect.sync(() => ended.pollUnsafe() !== undefined))
         assert.isAtLeast(yield* Clock.currentTimeMillis, Date.UTC(2026, 10, 21, 0, 0, 10))
       }).pipe(Effect.provide(Keys.layer({ file })))
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("a key or a secret that the store refuses does not work, whatever the file says", () =>
+    Effect.gen(function* () {
+      const file = yield* keyFile
+      const secrets = yield* Effect.forEach(["ended", "revoked", "good"], (name) =>
+        Effect.map(createKey(file, { name }), secretIn)
+      )
+      const id = (yield* readBook(file)).keys.find(({ name }) => name === "revoked")?.id ?? ""
+      const list = Effect.succeed(new Set([digestOf(secrets[0] ?? ""), id]))
+      const store = Layer.succeed(RefusedKeys, { list, add: () => Effect.void, remove: () => Effect.void })
+      yield* Effect.gen(function* () {
+        const whyOf = (secret: string) =>
+          Effect.map(authenticate(secret), (result) =>
+            Result.match(result, { onSuccess: () => "works", onFailure: ({ refused }) => refused?.why })
+          )
+        yield* eventually(Effect.map(whyOf(secrets[0] ?? ""), (why) => why !== "works"))
+        assert.deepStrictEqual(yield* Effect.forEach(secrets, whyOf), ["rotated", "revoked", "works"])
+      }).pipe(Effect.provide(Keys.layer({ file }).pipe(Layer.provide(store))))
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 

@@ -141,6 +141,31 @@ describe("Quota", () => {
     }).pipe(Effect.provide(store))
   )
 
+  it.effect("what no limit counts is held once, and settled until it works", () =>
+    Effect.gen(function* () {
+      const done: Array<string> = []
+      const did = (what: string) => Effect.sync(() => void done.push(what))
+      const ledger = Ledger.of({
+        alarms: new Set(),
+        hold: () => Effect.as(did("hold"), { granted: true, shares: [] }),
+        settle: (_, charges) =>
+          Effect.andThen(
+            did(`settle ${charges.map(({ amount }) => amount)}`),
+            Effect.suspend(() => (done.length < 4 ? Effect.fail(new LedgerError({ message: "lost" })) : Effect.void))
+          ),
+        raise: () => Effect.void,
+        spent: () => Effect.succeed([]),
+        take: () => Effect.succeed({ granted: true, shares: [] })
+      })
+      yield* Effect.gen(function* () {
+        const { note } = yield* Quota
+        note(callerWith({}), 1, 5, 0)
+        yield* TestClock.adjust("1 minute")
+        assert.deepStrictEqual(done, ["hold", "settle 5", "settle 5", "settle 5"])
+      }).pipe(Effect.provide(Quota.layer("1 minute").pipe(Layer.provide(Layer.succeed(Ledger, ledger)))))
+    })
+  )
+
   it.effect("a settlement that fails is tried until it works", () =>
     Effect.gen(function* () {
       let failures = 3

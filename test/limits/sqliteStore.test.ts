@@ -3,7 +3,7 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, FileSystem } from "effect"
 import { Ledger } from "../../src/limits/Ledger.ts"
-import { layerFile } from "../../src/limits/sqliteStore.ts"
+import { layerFile, layerMemory } from "../../src/limits/sqliteStore.ts"
 
 const account = { name: "a", keep: Duration.days(1) }
 const spender = new URL("spender.ts", import.meta.url).pathname
@@ -49,6 +49,28 @@ describe("counts in a file", () => {
       assert.deepStrictEqual(each, [200, 200, 200])
       assert.strictEqual(yield* Effect.provide(spent, layerFile(directory)), 600)
     }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("a step that fails leaves everything as it was, and the next one works", () =>
+    Effect.gen(function* () {
+      const { hold, settle, spent } = yield* Ledger
+      const [one, two] = [account, { ...account, name: "b" }]
+      const demands = [one, two].map((account) => ({ account, limit: 10, amount: 2, least: 2 }))
+      yield* hold({ id: "h", demands, lease: Duration.hours(1) })
+      // No count is a half.
+      yield* Effect.flip(
+        settle("h", [
+          { account: one, amount: 1 },
+          { account: two, amount: 0.5 }
+        ])
+      )
+      assert.deepStrictEqual(yield* spent([one.name, two.name]), [0, 0])
+      yield* settle("h", [
+        { account: one, amount: 1 },
+        { account: two, amount: 1 }
+      ])
+      assert.deepStrictEqual(yield* spent([one.name, two.name]), [1, 1])
+    }).pipe(Effect.provide(layerMemory))
   )
 
   it.live("a file that is no database is refused by name", () =>

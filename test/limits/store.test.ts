@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Option, Redacted } from "effect"
 import { afterAll } from "vitest"
 import { Ledger } from "../../src/limits/Ledger.ts"
-import { spentIn, storeLayer } from "../../src/limits/store.ts"
+import { spentIn, storeLayer, tellReplicas } from "../../src/limits/store.ts"
 import { hasOwnRedis, startRedis } from "./redis.ts"
 
 const directory = mkdtempSync(join(tmpdir(), "gateway-store-"))
@@ -36,9 +36,12 @@ describe("what a command reads beside the gateway", () => {
       assert.match(yield* reason, /there is no .*quota\.sqlite\. If the gateway counts in Redis, set GATEWAY_REDIS_URL/)
       yield* spend(there)
       assert.match(yield* reason, /counts in Redis; set GATEWAY_REDIS_URL/)
+      assert.strictEqual(yield* tellReplicas(here, ["key_1"], true), "unknown")
+      assert.strictEqual(yield* tellReplicas(there, ["key_1"], true), "notified")
       assert.deepStrictEqual(yield* spentIn(there)([account.name]), [7])
       yield* spend(here)
       yield* spend(here)
+      assert.strictEqual(yield* tellReplicas(here, ["key_1"], true), "none")
       assert.deepStrictEqual(yield* spentIn(here)([account.name, "none"]), [14, 0])
     })
   )
