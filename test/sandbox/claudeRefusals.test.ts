@@ -66,6 +66,11 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, string?]> = [
     "claude-opus-5"
   ],
   ["a choice of a tool there is not", { tools, tool_choice: { type: "tool", name: "b" } }, /^Tool 'b' not found in/],
+  [
+    "a tool with a union",
+    { tools: [{ name: "a", input_schema: { type: "object", oneOf: [] } }] },
+    /^tools\.0\.custom\.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level$/
+  ],
   ["a field in metadata", { metadata: { user_id: "a", foo: 1 } }, /^metadata.foo: Extra inputs/],
   ["a tool choice without tools", { tool_choice: { type: "auto" } }, /only be specified while providing tools/],
   ["adaptive thinking on a budgeted model", { thinking: { type: "adaptive" } }, /adaptive thinking is not supported/],
@@ -236,7 +241,7 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, string?]> = [
   ],
   [
     "a reference among others",
-    strictTools(1, () => ({ allOf: [{ $ref: "#/$defs/a" }], $defs: { a: closed } })),
+    strictTools(1, () => ({ properties: { a: { allOf: [{ $ref: "#/$defs/a" }] } }, $defs: { a: closed } })),
     /^tools.0.custom: 'allOf' with '\$ref' is not supported$/
   ],
   [

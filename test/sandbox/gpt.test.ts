@@ -120,6 +120,11 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, ("azure" | "bedro
     { tools: [named("a")], tool_choice: named("b") },
     /^Tool choice 'b' not found in 'tools' parameter\.$/
   ],
+  [
+    "a tool with a union",
+    { tools: [{ type: "function", function: { name: "a", parameters: { type: "object", anyOf: [] } } }] },
+    /^Invalid schema for function 'a': schema must have type 'object' and not have 'oneOf'/
+  ],
   ["five stop sequences", { stop: ["a", "b", "c", "d", "e"] }, /^Invalid 'stop': array too long/],
   ["an empty list of tools", { tools: [] }, /empty array/],
   [

@@ -60,6 +60,11 @@ const toolOf = ({ platform, model: { version }, betas }: ClaudeContext): Shape<C
   }
   const custom = closed("type description", fields, ({ name, description, input_schema: schema, strict }, path) => {
     oneOf(["object"])(schema.type, `${path}.input_schema.type`)
+    const combined = "oneOf" in schema || "allOf" in schema || "anyOf" in schema
+    insist(
+      { "input_schema does not support oneOf, allOf, or anyOf at the top level": !combined },
+      `${path}.input_schema`
+    )
     if (strict === true) enforced(schema, path)
     return { name, description: stringOf(description), schema, strict: strict === true }
   })

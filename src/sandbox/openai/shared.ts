@@ -73,6 +73,8 @@ export const toolOf = (value: unknown, path: string): Tool => {
   insist({ [`Invalid '{path}': string ${pattern}`]: /^[a-zA-Z0-9_-]{1,64}$/.test(name) }, `${path}.name`)
   const wrong = `Invalid schema for function '${name}': schema must be a JSON Schema of 'type: "object"', got 'type: ${JSON.stringify(schema.type ?? "None")}'.`
   insist({ [wrong]: parameters === null || schema.type === "object" }, `${path}.parameters`)
+  const root = `Invalid schema for function '${name}': schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level.`
+  insist({ [root]: !["oneOf", "anyOf", "allOf", "enum", "not"].some((word) => word in schema) }, `${path}.parameters`)
   return { name, description: stringOf(description), schema }
 }
 

@@ -7,18 +7,10 @@ import type { Tool } from "../../contract/ChatMessage.ts"
 import { compact, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
 import { type Adjusted, firstCall, reportUnread } from "../adjustments.ts"
-import {
-  choiceFor,
-  commonFields,
-  formatInstruction,
-  isBlank,
-  jsonFormat,
-  parametersOf,
-  stopsOf,
-  toolsOf
-} from "../chatRequest.ts"
+import { choiceFor, commonFields, formatInstruction, isBlank, jsonFormat, stopsOf, toolsOf } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
 import { wantsSingleCall } from "../emulation.ts"
+import { flatParametersOf } from "../flatParameters.ts"
 import { chatMaxTokens, chatThinking, isSupported, reportEffort } from "../thinking.ts"
 import { enforces, takesFormat, type Used } from "./structured.ts"
 import { canThink, marked, type Turn, toConversation, withoutThinking } from "./turns.ts"
@@ -132,7 +124,7 @@ const toolsFor = (chat: ChatRequest, turns: ReadonlyArray<Turn>, rules: Rules): 
 }
 
 const toolFor = (tool: Tool, { strip, adjusted, used }: Rules): JsonObject => {
-  const schema = parametersOf(tool)
+  const schema = flatParametersOf(tool, adjusted)
   const strict = tool.function.strict === true && !drops(strip, "tools[].strict") && enforces(used, schema, 1)
   if (tool.function.strict === true && !strict) adjusted.removed("tools.function.strict")
   return marked(

@@ -4,6 +4,7 @@
  * the subset is rewritten, the rest is left out and named, and the caller still checks what comes back.
  */
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
+import { pointedAt } from "../flatParameters.ts"
 
 /** Levels of nesting that are translated; anything may stand below. */
 const maxDepth = 64
@@ -44,17 +45,6 @@ const dereferenced = (schema: JsonObject, onDrop: (keyword: string) => unknown):
     if (reference !== undefined && next === undefined) onDrop("$ref")
   }
   return merge(parts)
-}
-
-/** What a reference of the form `#/$defs/Name` points at. */
-const pointedAt = (schema: JsonObject, reference: string): JsonObject | undefined => {
-  if (!/^#(?:\/|$)/.test(reference)) return undefined
-  let at: Json | undefined = schema
-  for (const name of reference.split("/").slice(1)) {
-    const key = name.replaceAll("~1", "/").replaceAll("~0", "~")
-    at = isObject(at) && Object.hasOwn(at, key) ? at[key] : undefined
-  }
-  return isObject(at) ? at : undefined
 }
 
 /** The schema of an answer in Gemini's words; the input is never changed. `onDrop` gets each keyword that is left out. */

@@ -7,9 +7,10 @@ import type { Route } from "../../catalog/Route.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type Json, type JsonObject, omitNull } from "../../wire/json.ts"
-import { reportRemoved, reportUnread } from "../adjustments.ts"
-import { assistantTexts, choiceFor, historyName, parallelFor, parametersOf, stopsOf, toolsOf } from "../chatRequest.ts"
+import { type Adjusted, reportRemoved, reportUnread } from "../adjustments.ts"
+import { assistantTexts, choiceFor, historyName, parallelFor, stopsOf, toolsOf } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
+import { flatParametersOf, openaiRefused } from "../flatParameters.ts"
 import { chatEffort, chatMaxTokens, isSupported, reportEffort } from "../thinking.ts"
 
 /** Those that would show tagged reasoning, or text that is cut off here, token by token. */
@@ -53,7 +54,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
       ...(taken && stopsOf(chat).length > maxStops ? { stop: stopsOf(chat).slice(0, maxStops) } : {}),
       model: deployment.model,
       messages: messagesOf(chat.messages),
-      tools: noTools ? undefined : toolsOf(chat).map(tool),
+      tools: noTools ? undefined : toolsOf(chat).map((given) => tool(given, adjusted)),
       max_completion_tokens: chatMaxTokens(chat),
       reasoning_effort: model.thinking.api === "effort" ? effort : undefined,
       parallel_tool_calls: noTools ? undefined : parallelFor(chat, effort, adjusted),
@@ -66,11 +67,16 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
 }
 
 /** Parameters that are given must be a schema of type object with properties (docs/upstreams.md#functions). */
-const tool = (tool: Tool): JsonObject => {
+const tool = (tool: Tool, adjusted: Adjusted): JsonObject => {
   const { name, description, parameters, strict } = tool.function
   return {
     type: "function",
-    function: omitNull({ name, description, parameters: parameters && parametersOf(tool), strict })
+    function: omitNull({
+      name,
+      description,
+      parameters: parameters && flatParametersOf(tool, adjusted, openaiRefused),
+      strict
+    })
   }
 }
 

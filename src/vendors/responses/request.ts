@@ -10,8 +10,9 @@ import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/Ch
 import { compact, type JsonObject, objectOf, omitNull, textOf } from "../../wire/json.ts"
 import { type Adjusted, reportRemoved, reportUnread, reportUnsupported } from "../adjustments.ts"
 import { digestId } from "../answer.ts"
-import { choiceFor, commonFields, historyName, parallelFor, parametersOf, stopsOf, toolsOf } from "../chatRequest.ts"
+import { choiceFor, commonFields, historyName, parallelFor, stopsOf, toolsOf } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
+import { flatParametersOf, openaiRefused } from "../flatParameters.ts"
 import { chatEffort, chatMaxTokens, isSupported, reportEffort } from "../thinking.ts"
 
 /** Longest `call_id` that the API takes, in characters; chat takes longer ones, which other vendors' IDs are. */
@@ -139,20 +140,20 @@ const tools = (chat: ChatRequest, model: Model, effort: Effort, adjusted: Adjust
   const choice = choiceFor(chat, given.length > 0 && isSupported(model.forcedToolChoice, effort !== "none"), adjusted)
   if (given.length === 0) return {}
   return compact({
-    tools: given.map(tool),
+    tools: given.map((each) => tool(each, adjusted)),
     tool_choice: typeof choice === "object" ? { type: "function", name: choice.name } : choice,
     parallel_tool_calls: parallelFor(chat, effort, adjusted)
   })
 }
 
 /** The API's own default for `strict` is true, and chat's is false. */
-const tool = (tool: Tool): JsonObject => {
+const tool = (tool: Tool, adjusted: Adjusted): JsonObject => {
   const { name, description, strict } = tool.function
   return compact({
     type: "function",
     name,
     description: description ?? undefined,
-    parameters: parametersOf(tool),
+    parameters: flatParametersOf(tool, adjusted, openaiRefused),
     strict: strict ?? false
   })
 }

@@ -39,6 +39,15 @@ describe("tool choice", () => {
   }
 })
 
+it.each([...sixModels, "gpt-5.6-terra:il5", "claude-opus-4-7:il5"])(
+  "%s takes parameters that combine schemas",
+  async (id) => {
+    const union = { oneOf: [object({ kind: { const: "a" }, a: string }), object({ kind: { const: "b" } })] }
+    const conditions = { ...object({ a: string, b: string }), anyOf: [{ required: ["a"] }, { required: ["b"] }] }
+    ok(await create(chat(id, "hi", { tools: [functionTool("f", union), functionTool("g", conditions)] })))
+  }
+)
+
 describe("a loop of three turns, with thinking on", () => {
   const tools = [functionTool("get_weather", object({ city: string }))]
   const cities = ["Oslo", "Rome", "Lima"]
