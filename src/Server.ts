@@ -1,7 +1,8 @@
-/** Puts the gateway's layers together. A request's path through them is in docs/architecture.md. */
+/** The server: the gateway's layers, its start, and its way down. A request's path through the layers is in docs/architecture.md. */
 import { existsSync } from "node:fs"
+import { flushCompileCache } from "node:module"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Duration, Effect, type FileSystem, Layer, Option } from "effect"
+import { Cause, Duration, Effect, Exit, type FileSystem, Layer, Option } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Audit } from "./audit/Audit.ts"
@@ -25,9 +26,12 @@ import { layerMemory } from "./limits/sqliteStore.ts"
 import { storeLayer } from "./limits/store.ts"
 import { auditLayer, UsageLog } from "./limits/UsageLog.ts"
 import { listenerLayer } from "./listener.ts"
+import { Activity } from "./operators/status/Activity.ts"
 import { Clouds, docsOf, type GatewaySettings, recordOptions, Settings, settingsDigest } from "./Settings.ts"
 import { type CloudSettings, sitesOf } from "./settings/clouds.ts"
 import { readNotice } from "./settings/notice.ts"
+import { crash } from "./statements.ts"
+import { telemetryLayer } from "./Telemetry.ts"
 import type { OperatorError } from "./wire/OperatorError.ts"
 
 /** The endpoints, their documents where they are public, and the middleware around all of them. */
@@ -144,5 +148,51 @@ export const gatewayLayer = (options: GatewayOptions) => {
     Layer.provide(usageLog(options)),
     Layer.provide(Layer.succeed(Settings, settings)),
     Layer.provide(Layer.succeed(Clouds, clouds))
+  )
+}
+
+interface ServeOptions<E, R> extends GatewayOptions {
+  /** Run once, when connections are taken on this port. */
+  readonly whenListening: (port: number) => Effect.Effect<void, E, R>
+}
+
+const listening = <E, R>({ settings, whenListening }: ServeOptions<E, R>) =>
+  Effect.gen(function* () {
+    const { address } = yield* HttpServer.HttpServer
+    yield* whenListening(address._tag === "UnixPathAddress" ? settings.port : address.port)
+    // A process that is killed writes none at its end.
+    flushCompileCache()
+  })
+
+/**
+ * On the way down `/health` answers `draining`; after the delay the listener closes; streams may finish until the timeout, and are
+ * then ended in-band. After an error that no handler took there is no time for either.
+ */
+const drainOnShutdown = ({ drainDelay, drainTimeout }: GatewaySettings) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const drain = yield* Drain
+      yield* Effect.addFinalizer((exit) => {
+        const crashed = Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
+        return drain.begin.pipe(
+          Effect.andThen(Effect.sleep(crashed ? 0 : drainDelay)),
+          Effect.andThen(Effect.forkDetach(Effect.delay(drain.expire, crashed ? 0 : drainTimeout)))
+        )
+      })
+    })
+  )
+
+/** For what is done after a crash: requests are cut off, their records written, telemetry sent. */
+const afterCrash = Duration.seconds(20)
+
+/** Serves in this process, from its start to the end of its last stream. */
+export const serveHere = <E, R>(options: ServeOptions<E, R>) => {
+  const { settings } = options
+  const serving = Layer.mergeAll(Layer.effectDiscard(listening(options)), drainOnShutdown(settings)).pipe(
+    Layer.provide(gatewayLayer(options)),
+    Layer.provide(Option.isSome(settings.metricsPort) ? Activity.layer : Layer.empty)
+  )
+  return Effect.scoped(Effect.andThen(Layer.build(serving), crash(afterCrash))).pipe(
+    Effect.provide(telemetryLayer(settings))
   )
 }

@@ -102,7 +102,7 @@ describe("the folders", () => {
         "main.ts",
         "plainHttp.ts"
       ],
-      ...["proxy.ts", "serve.ts", "serveHere.ts", "statements.ts", "unknownSettings.ts"],
+      ...["proxy.ts", "serve.ts", "statements.ts", "unknownSettings.ts"],
       "workers.ts"
     ]
     const known = new Set([...Object.keys(mayImport), ...top])
