@@ -12,17 +12,20 @@ import type { Governance } from "../contract/Governance.ts"
 import { arrayOf, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import type { Ending, Piece, Pieces, ReplyReader, Served } from "./Dialect.ts"
 
-/** Unique across turns, so that a history of several turns is unambiguous (docs/decisions.md#tool-calls-of-gemini). */
-export const newCallId = (): string => `call_${randomBytes(12).toString("hex")}`
-
 /** An ID that is the same each time for the same text: `call_` and so many hexadecimal digits. */
 export const digestId = (text: string, digits: number): string => `call_${hash("sha256", text).slice(0, digits)}`
 
 /** Longest ID of a call, in characters (docs/api.md#limits). */
 const maxCallId = 256
 
-/** An ID as callers may give it back: one that is longer becomes a digest of itself, the same each time. */
-export const callId = (id: string): string => (id.length <= maxCallId ? id : digestId(id, 48))
+/**
+ * The ID of a call, as callers may give it back: one that is longer becomes a digest of itself, the same each time. Without one it is
+ * unique across turns, so that a history of several turns is unambiguous (docs/decisions.md#tool-calls-of-gemini).
+ */
+export const callId = (given: Json | undefined): string => {
+  const id = textOf(given) || `call_${randomBytes(12).toString("hex")}`
+  return id.length <= maxCallId ? id : digestId(id, 48)
+}
 
 /** A model that calls tools has not stopped, whatever its vendor says (docs/decisions.md#tool-calls-of-gemini). */
 export const finishOf = (reason: FinishReason, calls: number): FinishReason =>
@@ -86,16 +89,18 @@ const messageOf = (pieces: ReadonlyArray<Piece>): Answer["message"] => {
 /** Most blocks, parts, calls or items of a whole reply, which is read in one step: more than the longest answer of a model has. */
 const maxParts = 10_000
 
-const listsOf = ({ candidates, choices, content, output }: JsonObject): ReadonlyArray<Json | undefined> => [
-  content,
-  objectOf(objectOf(arrayOf(candidates)[0]).content).parts,
-  objectOf(objectOf(arrayOf(choices)[0]).message).tool_calls,
-  output
-]
+/** The lists of a reply's blocks, parts, calls or items, in the formats of all vendors. */
+export const listsOf = ({ candidates, choices, content, output }: JsonObject): ReadonlyArray<ReadonlyArray<Json>> =>
+  [
+    content,
+    objectOf(objectOf(arrayOf(candidates)[0]).content).parts,
+    objectOf(objectOf(arrayOf(choices)[0]).message).tool_calls,
+    output
+  ].map(arrayOf)
 
 /** The answer of a whole reply. */
 export const readAnswer = (reader: ReplyReader, body: JsonObject): Result.Result<Answer, UpstreamFault> => {
-  if (listsOf(body).some((list) => arrayOf(list).length > maxParts)) return Result.fail(invalidBody)
+  if (listsOf(body).some(({ length }) => length > maxParts)) return Result.fail(invalidBody)
   const pieces: Array<Piece> = []
   const fault = reader.whole(body, pieces)
   if (fault !== undefined) return Result.fail(fault)

@@ -8,12 +8,12 @@ import { Result } from "effect"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import type { ChatMessage, MessageOf, ToolCall } from "../contract/ChatMessage.ts"
-import { arrayOf, type Json, type JsonObject, objectOf } from "../wire/json.ts"
+import { type Json, type JsonObject, objectOf } from "../wire/json.ts"
 import { isShallow, isShallowInSlices, parseObject } from "../wire/parse.ts"
 import { jsonText, printText } from "../wire/print.ts"
 import type { Slices } from "../wire/slices.ts"
 import type { Adjusted } from "./adjustments.ts"
-import { digestId } from "./answer.ts"
+import { digestId, listsOf } from "./answer.ts"
 import { isBlank } from "./chatRequest.ts"
 
 export interface JsonText {
@@ -91,17 +91,10 @@ export const isPrintable = (input: Json | undefined): boolean =>
 export const inputText = (input: Json | undefined): string =>
   (isPrintedAhead(input) ? printedAhead.get(input) : undefined) ?? jsonText(input ?? {})
 
-/** Inputs in a reply of Claude or Gemini; other vendors answer texts. */
-const inputsOf = ({ candidates, content }: JsonObject): ReadonlyArray<Json | undefined> => [
-  ...arrayOf(content).map((block) => objectOf(block).input),
-  ...arrayOf(objectOf(objectOf(arrayOf(candidates)[0]).content).parts).map(
-    (part) => objectOf(objectOf(part).functionCall).args
-  )
-]
-
-/** Prints the inputs of a reply's calls; `inputText` then has it. */
+/** Prints the inputs of a reply's calls, which Claude and Gemini answer as values; `inputText` then has their texts. */
 export function* printInputs(reply: JsonObject): Slices<void> {
-  for (const input of inputsOf(reply)) {
+  for (const part of listsOf(reply).flat().map(objectOf)) {
+    const { input = objectOf(part.functionCall).args } = part
     if (typeof input !== "object" || input === null) continue
     printedAhead.set(input, (yield* isShallowInSlices(input)) ? yield* printText(input) : undefined)
   }

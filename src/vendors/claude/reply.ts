@@ -61,7 +61,7 @@ export const reader: Dialect["reader"] = (route, chat) => {
 
   const beginCall = (at: number, block: JsonObject, out: Pieces): void => {
     const index = calls++
-    const id = callId(textOf(block.id) ?? "")
+    const id = callId(block.id)
     // A call carries the signed blocks before it, because some callers keep only calls.
     const extra = thinking.length === 0 ? undefined : { anthropic: { thinking_blocks: thinking } }
     order.call(block, id)

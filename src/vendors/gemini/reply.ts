@@ -30,7 +30,7 @@ import {
   textOf
 } from "../../wire/json.ts"
 import { readWrittenObject } from "../../wire/parse.ts"
-import { addText, callId, finishOf, finishOfWord, newCallId } from "../answer.ts"
+import { addText, callId, finishOf, finishOfWord } from "../answer.ts"
 import type { Dialect, Pieces } from "../Dialect.ts"
 import { inputText, isPrintable } from "../toolCalls.ts"
 import { callerName } from "./contents.ts"
@@ -67,7 +67,7 @@ export const reader: Dialect["reader"] = (route) => {
     out.push({
       type: "call",
       index,
-      id: callId(textOf(functionCall.id) || newCallId()),
+      id: callId(functionCall.id),
       name: callerName(textOf(functionCall.name) ?? ""),
       extra: Object.keys(google).length === 0 ? undefined : { google }
     })

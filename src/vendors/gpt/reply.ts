@@ -14,7 +14,7 @@ import {
   readObject,
   textOf
 } from "../../wire/json.ts"
-import { addText, callId, finishOf, finishOfWord, isGuarded, newCallId, servedOf } from "../answer.ts"
+import { addText, callId, finishOf, finishOfWord, isGuarded, servedOf } from "../answer.ts"
 import type { Dialect, Pieces, Served } from "../Dialect.ts"
 import { answerTokens } from "../openaiUsage.ts"
 import { reasoningFilter } from "../textFilters.ts"
@@ -115,9 +115,5 @@ const readLogprobs = ({ logprobs }: JsonObject, { model }: Route): JsonObject | 
   isObject(logprobs) && model.thinking.tagged !== true ? logprobs : undefined
 
 /** Open-weight models' IDs may be positional (`call_0`), and come again in the next turn; ours do not. */
-const uniqueId = (id: Json | undefined, { model }: Route): string => {
-  const given = textOf(id) ?? ""
-  return given === "" || (model.thinking.tagged === true && /^[a-z]*[-_:]?\d{1,4}$/i.test(given))
-    ? newCallId()
-    : callId(given)
-}
+const uniqueId = (id: Json | undefined, { model }: Route): string =>
+  callId(model.thinking.tagged === true && /^[a-z]*[-_:]?\d{1,4}$/i.test(textOf(id) ?? "") ? undefined : id)

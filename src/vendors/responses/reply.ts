@@ -23,7 +23,7 @@ import {
   readObject,
   textOf
 } from "../../wire/json.ts"
-import { addText, finishOf, finishOfWord, isGuarded, newCallId, servedOf } from "../answer.ts"
+import { addText, callId, finishOf, finishOfWord, isGuarded, servedOf } from "../answer.ts"
 import type { Dialect, Pieces, Served } from "../Dialect.ts"
 import { answerTokens } from "../openaiUsage.ts"
 
@@ -59,7 +59,7 @@ export const reader: Dialect["reader"] = (route) => {
     out.push({
       type: "call",
       index: begun.index,
-      id: textOf(item.call_id) || newCallId(),
+      id: callId(item.call_id),
       name: textOf(item.name) ?? ""
     })
     return begun
