@@ -6,7 +6,7 @@ import type { Beta } from "../catalog/Catalog.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { Adjusted } from "../vendors/adjustments.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
-import { type Strip, withoutPath } from "../wire/strip.ts"
+import { withoutPath } from "../wire/strip.ts"
 
 const isOf = ({ aliases = [], name }: Beta, beta: string): boolean => beta.startsWith(name) || aliases.includes(beta)
 
@@ -68,22 +68,17 @@ const withoutBlocks = (body: JsonObject, isRemoved: IsRemoved, adjusted: Adjuste
   return areSame(given, messages) ? body : { ...body, messages }
 }
 
-interface MessagesBetas {
-  /** Those that are sent. */
-  readonly betas: ReadonlyArray<string>
-  readonly body: JsonObject
-  /** The fields that are still to be left out of the body. */
-  readonly strip: Strip
-}
-
-/** `allowed`: betas that the deployment's endpoint takes. `adjusted` gets what is changed. */
+/**
+ * The betas that are sent, the body, and the fields that are still to be left out of it. `allowed`: betas that the deployment's endpoint
+ * takes. `adjusted` gets what is changed.
+ */
 export const applyBetas = (
   given: JsonObject,
   { betas: table, refused, strip }: Route,
   allowed: ReadonlyArray<string>,
   header: string | undefined,
   adjusted: Adjusted
-): MessagesBetas => {
+) => {
   const { anthropic_beta, ...body } = given
   if (!isReadable(anthropic_beta)) adjusted.removed("anthropic_beta")
   const sent = new Set<string>()

@@ -23,21 +23,14 @@ export const parametersOf = (tool: Tool): JsonObject => {
 /** The tools of a request; an empty list is none. */
 export const toolsOf = (chat: ChatRequest): ReadonlyArray<Tool> => chat.tools ?? []
 
-/** `tool_choice`: a mode, or the name of the one tool; undefined where there is none. */
-const toolChoiceOf = ({
-  tool_choice: choice
-}: ChatRequest): "auto" | "none" | "required" | { readonly name: string } | undefined => {
-  if (choice === undefined || choice === null || typeof choice === "string") return choice ?? undefined
-  return choice.type === "function" ? { name: choice.function.name } : choice.type
-}
+/** A mode, or the name of the one tool; undefined where there is none. */
+type ToolChoice = "auto" | "none" | "required" | { readonly name: string } | undefined
 
-/** The choice of tools that is sent: a forced one becomes `auto`, and is named, where it is not `forcible`. */
-export const choiceFor = (
-  chat: ChatRequest,
-  forcible: boolean,
-  adjusted: Adjusted
-): ReturnType<typeof toolChoiceOf> => {
-  const choice = toolChoiceOf(chat)
+/** The `tool_choice` that is sent: a forced one becomes `auto`, and is named, where it is not `forcible`. */
+export const choiceFor = ({ tool_choice }: ChatRequest, forcible: boolean, adjusted: Adjusted): ToolChoice => {
+  const asked = tool_choice ?? undefined
+  const choice =
+    typeof asked !== "object" ? asked : asked.type === "function" ? { name: asked.function.name } : asked.type
   if (forcible || (choice !== "required" && typeof choice !== "object")) return choice
   adjusted.changed("tool_choice", choice === "required" ? choice : choice.name, "auto")
   return "auto"
