@@ -60,6 +60,8 @@ export const request: Dialect["request"] = (chat, route, adjusted) =>
     if (chatMaxTokens(chat) === undefined) adjusted.changed("max_tokens", undefined, maxTokens)
     const thinks = model.thinking.api !== "none" && effort !== "none"
     const adaptive = model.thinking.api === "adaptive"
+    const on = adaptive ? { type: "adaptive" } : { type: "enabled", budget_tokens: budget }
+    const off = adaptive ? { type: "disabled" } : undefined
     const forcible = isSupported(model.forcedToolChoice, thinks)
     const rules = { forcible, strip: route.strip, adjusted, used: { strictTools: 0, optional: 0, unions: 0 } }
     const format = formatFor(chat, rules)
@@ -77,13 +79,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) =>
       stop_sequences: stops.length === 0 ? undefined : stops,
       tools,
       tool_choice,
-      thinking: thinks
-        ? adaptive
-          ? { type: "adaptive" }
-          : { type: "enabled", budget_tokens: budget }
-        : adaptive
-          ? { type: "disabled" }
-          : undefined,
+      thinking: thinks ? on : off,
       output_config: adaptive && thinks ? { effort, ...format.config } : format.config,
       metadata: user === undefined ? undefined : { user_id: user }
     })

@@ -92,12 +92,9 @@ const assistantParts = (message: MessageOf<"assistant">, adjusted: Adjusted): Re
   const ofText = signatureOf(message)
   if (ofText !== undefined) parts.push({ ...(parts.pop() ?? { text: "" }), thoughtSignature: ofText })
   for (const [index, call] of (message.tool_calls ?? []).entries()) {
-    const args = callInput(call, adjusted)
-    const signature = signatureOf(call) ?? (index === 0 ? skipSignature : undefined)
-    parts.push({
-      functionCall: compact({ id: vendorId(call), name: historyName(call.function.name), args }),
-      ...(signature === undefined ? {} : { thoughtSignature: signature })
-    })
+    const [id, name, args] = [vendorId(call), historyName(call.function.name), callInput(call, adjusted)]
+    const thoughtSignature = signatureOf(call) ?? (index === 0 ? skipSignature : undefined)
+    parts.push(compact({ functionCall: compact({ id, name, args }), thoughtSignature }))
   }
   return parts
 }

@@ -7,7 +7,7 @@ import { Result } from "effect"
 import type { Effort, Model } from "../../catalog/Catalog.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/ChatMessage.ts"
-import { compact, type JsonObject, objectOf, omitNull, textOf } from "../../wire/json.ts"
+import { compact, type Json, type JsonObject, objectOf, omitNull, textOf } from "../../wire/json.ts"
 import { type Adjusted, reportRemoved, reportUnread, reportUnsupported } from "../adjustments.ts"
 import { digestId } from "../answer.ts"
 import { choiceFor, commonFields, historyName, parallelFor, stopsOf, toolsOf } from "../chatRequest.ts"
@@ -21,27 +21,23 @@ const maxCallId = 64
 /** An ID that is too long is shortened the same way in a call and in its result. */
 const callId = (id: string): string => (id.length <= maxCallId ? id : digestId(id, 32))
 
+const said = (role: string, content: Json): JsonObject => ({ type: "message", role, content })
+
 const items = (message: ChatMessage): ReadonlyArray<JsonObject> => {
   switch (message.role) {
     case "system":
     case "developer":
-      return [{ type: "message", role: "developer", content: message.content }]
-    case "user":
-      return [
-        {
-          type: "message",
-          role: "user",
-          content: typeof message.content === "string" ? message.content : message.content.map(part)
-        }
-      ]
-    case "assistant":
+      return [said("developer", message.content)]
+    case "user": {
+      const { content } = message
+      return [said("user", typeof content === "string" ? content : content.map(part))]
+    }
+    case "assistant": {
       // A refusal is what the assistant said, too.
-      return [
-        ...[message.content, textOf(message.refusal)].flatMap((content) =>
-          content ? [{ type: "message", role: "assistant", content }] : []
-        ),
-        ...(message.tool_calls ?? []).map(call)
-      ]
+      const texts = [message.content, textOf(message.refusal)]
+      const calls = (message.tool_calls ?? []).map(call)
+      return [...texts.flatMap((text) => (text ? [said("assistant", text)] : [])), ...calls]
+    }
     case "tool":
       return [{ type: "function_call_output", call_id: callId(message.tool_call_id), output: message.content }]
   }
