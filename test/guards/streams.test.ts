@@ -4,10 +4,11 @@ import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
+import type { GuardAction } from "../../src/contract/Governance.ts"
 import { frameReader } from "../../src/guards/frames.ts"
 import type { Guard } from "../../src/guards/Guard.ts"
 import { guardStream } from "../../src/guards/guardStream.ts"
-import { lastSentenceEnd } from "../../src/guards/heldReply.ts"
+import { heldReply, lastSentenceEnd } from "../../src/guards/heldReply.ts"
 import type { Frame } from "../../src/stream/Frame.ts"
 import { chat } from "../../src/surfaces/chat.ts"
 import { messages } from "../../src/surfaces/messages.ts"
@@ -288,18 +289,82 @@ describe("what guards did with the request", () => {
   )
 })
 
+const guardOf = (action: Guard["action"], judge: Guard["judge"]): Guard => ({
+  ...{ name: "g", action, when: "after", hold: "sentence", onFailure: "refuse", judge }
+})
+const chunk = (choice: object): Frame => ({ data: JSON.stringify({ choices: [{ index: 0, ...choice }] }) })
+const said = (content: string) => chunk({ delta: { content } })
+
+describe("a reply that is held by sentences", () => {
+  it.effect("goes out by words where a sentence has no end", () =>
+    Effect.gen(function* () {
+      const step = heldAlone("chat", false)
+      const out: Array<Frame> = []
+      for (let n = 0; n < 900; n++) out.push(...(yield* step([said("word ")])).frames)
+      assert.isAtLeast(out.length, 800)
+    })
+  )
+
+  it.effect("has each call when the next one begins", () =>
+    Effect.gen(function* () {
+      const step = heldAlone("chat", false)
+      const call = (index: number, fields: object) => chunk({ delta: { tool_calls: [{ index, function: fields }] } })
+      const begins = (index: number) => call(index, { name: "f", arguments: "" })
+      const counts = yield* Effect.forEach(
+        [begins(0), call(0, { arguments: "{}" }), begins(1), call(1, { arguments: "{}" }), said("Then.\n")],
+        (frame) => Effect.map(step([frame]), ({ frames }) => frames.length)
+      )
+      assert.deepStrictEqual(counts, [0, 0, 2, 0, 3])
+    })
+  )
+
+  it.effect.each([
+    ["with its thought as it was", "A thought.", 3],
+    ["not behind another thought", "[thought]", 2]
+  ] as const)("has a signature %s", ([, thought, count]) =>
+    Effect.gen(function* () {
+      const redact = guardOf("redact", () => Effect.succeed({ category: "x", blocked: false, texts: [thought] }))
+      const step = heldReply(guardedAlone("messages", [redact]), false)
+      const deltas = [
+        { type: "thinking_delta", thinking: "A thought." },
+        { type: "signature_delta", signature: "s" }
+      ]
+      const frames = [
+        ...deltas.map((delta) => ["content_block_delta", { delta }] as const),
+        ["content_block_stop", {}] as const
+      ]
+      const out = yield* step(
+        frames.map(([event, fields]) => ({ event, data: JSON.stringify({ type: event, index: 0, ...fields }) }))
+      )
+      assert.lengthOf(out.frames, count, JSON.stringify(out.frames))
+    })
+  )
+})
+
 describe("a reply that is only flagged", () => {
+  it.live("says at its end what was asked before, also where nothing more is asked then", () =>
+    Effect.gen(function* () {
+      const flagging = guardOf("flag", () => Effect.as(Effect.sleep("50 millis"), { category: "x", blocked: false }))
+      let actions: ReadonlyArray<GuardAction> = []
+      const acted = (more: ReadonlyArray<GuardAction>) => {
+        actions = [...actions, ...more]
+      }
+      const options = { ...guardedAlone("chat", [flagging]), actions: () => actions, acted }
+      const end = [chunk({ delta: {}, finish_reason: "stop" }), { data: "[DONE]" }]
+      const out = yield* Stream.make([said("One sentence.\n")], end).pipe(
+        Stream.rechunk(1),
+        Stream.flattenIterable,
+        guardStream(options),
+        Stream.runCollect
+      )
+      assert.include(out.map(({ data }) => data).join(), '"x_gateway_guards":[{"guard":"g","action":"flag"')
+    })
+  )
+
   it.live("keeps of a call the words, and not the frames that have passed", () =>
     Effect.gen(function* () {
       setFlagsFromString("--expose-gc")
-      const flagging: Guard = {
-        name: "flags",
-        action: "flag",
-        when: "after",
-        hold: "sentence",
-        onFailure: "pass",
-        judge: () => Effect.undefined
-      }
+      const flagging = guardOf("flag", () => Effect.undefined)
       const frames: Array<WeakRef<Frame>> = []
       const frameOf = (call: object): Frame => {
         const frame = { data: JSON.stringify({ choices: [{ delta: { tool_calls: [{ index: 0, function: call }] } }] }) }

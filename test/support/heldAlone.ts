@@ -2,9 +2,10 @@ import { frameReader } from "../../src/guards/frames.ts"
 import type { About, Guard } from "../../src/guards/Guard.ts"
 import { type GuardStreamOptions, heldReply } from "../../src/guards/heldReply.ts"
 import { chat } from "../../src/surfaces/chat.ts"
+import { messages } from "../../src/surfaces/messages.ts"
 import { responses } from "../../src/surfaces/responses.ts"
 
-const surfaces = { chat, responses }
+const surfaces = { chat, messages, responses }
 const nothing = () => undefined
 
 /** What guards of a streamed reply are made from, without a gateway. */

@@ -45,6 +45,11 @@ describe("a chain", () => {
   })
 
   const without = (...at: ReadonlyArray<number>) => lines.filter((_, index) => !at.includes(index + 1))
+  it("shows a record that was changed at the end of a file that is read after the next", () => {
+    const changed = lines.slice(0, 5).with(4, edit(lines[4] ?? ""))
+    assert.deepEqual(breaksOf({ b: lines.slice(5), a: changed }), ["changed a:5 5"])
+  })
+
   const moved = [...lines.slice(0, 3), lines[4] ?? "", lines[3] ?? "", ...lines.slice(5)]
   it.each([
     ["changed", lines.with(4, edit(lines[4] ?? "")), ["changed a:5 5"]],
