@@ -200,6 +200,13 @@ const joinTextArrays = (body: JsonObject): JsonObject =>
 /** Fields that are not searched for outside addresses: every dialect translates them by their schema, and forwards nothing of them unread. */
 const readFields: ReadonlySet<string> = new Set([...ownFields, "messages", "response_format"])
 
+/** A choice of a tool that is not among the others. Models that take no such choice would not tell. */
+const refuseChoice = ({ tool_choice: choice, tools }: ChatRequest): string | undefined => {
+  if (!isObject(choice) || choice.type !== "function" || !tools?.length) return undefined
+  const isThere = tools.some((tool) => tool.function.name === choice.function.name)
+  return isThere ? undefined : "tool_choice.function.name: must be the name of one of the tools"
+}
+
 /** Makes a reader for the reply. It does not hold the conversation or the tools while a stream runs. */
 const readerFor = (dialect: Dialect, route: Route, request: ChatRequest): (() => ReplyReader) => {
   const kept = { ...request, messages: [], tools: null }
@@ -228,7 +235,7 @@ export const chat: Surface<ChatRequest, PreparedChat, ApiError> = {
   prepare: (request, route, { id, inputEstimate, startedAt }) => {
     const dialect = dialectOf(route)
     if (dialect === undefined) return Result.fail(internal) // the resolver answers chat models only
-    const refusal = refuseCloudFields(request, ["store"]) ?? refuseOutside(request, readFields)
+    const refusal = refuseCloudFields(request, ["store"]) ?? refuseOutside(request, readFields) ?? refuseChoice(request)
     if (refusal !== undefined) return Result.fail(invalid(refusal))
     const adjusted = new Adjusted()
     return Result.map(dialect.request(request, route, adjusted), (body) => ({

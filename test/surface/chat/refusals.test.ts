@@ -148,6 +148,17 @@ describe("what is refused", () => {
   })
 })
 
+for (const id of sixModels) {
+  it(`${id}: a choice of a tool that is not there is refused, also where no choice is taken`, async () => {
+    for (const reasoning_effort of ["none", "medium"]) {
+      const named = { type: "function", function: { name: "g" } }
+      const body = { reasoning_effort, tools: [functionTool("f")], tool_choice: named }
+      refused(await create(chat(id, "hi", body)), 400, "invalid_request_error", /^tool_choice\.function\.name: must be/)
+      ok(await create(chat(id, "hi", { ...body, tools: [functionTool("f"), functionTool("g")] })))
+    }
+  })
+}
+
 describe("what a cloud refuses or fails at", () => {
   for (const id of sixModels) {
     for (const stream of [false, true]) {
