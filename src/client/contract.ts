@@ -927,20 +927,17 @@ export interface ResponsesRequest {
     readonly [name: string]: unknown
   } | null
   /**
-   * Sampling temperature: more makes replies more varied. Models that think refuse it.
-   * Limits: at least 0, at most 2.
+   * Sampling temperature, from 0 to 2: more makes replies more varied. Models that think refuse it.
    * @example 0.2
    */
   readonly temperature?: number | null
   /**
    * Nucleus sampling: only the likeliest tokens with this probability in all. Models that think refuse it.
-   * Limits: at least 0, at most 1.
    * @example 0.9
    */
   readonly top_p?: number | null
   /**
-   * How many alternatives of each token to report.
-   * Limits: at least 0, at most 20.
+   * How many alternatives of each token to report, up to 20.
    * @example 3
    */
   readonly top_logprobs?: number | null

@@ -2,10 +2,10 @@
 import { Schema } from "effect"
 import {
   type AsJson,
-  between,
   described,
   either,
   flag,
+  Integer,
   jsonObject,
   jsonSchema,
   ModelField,
@@ -15,8 +15,7 @@ import {
   PositiveInt,
   parameters,
   refused,
-  string,
-  wholeBetween
+  string
 } from "./fields.ts"
 import { kind, kinds, onlyKinds } from "./kinds.ts"
 import { InputItem } from "./ResponsesInput.ts"
@@ -147,16 +146,16 @@ export const ResponsesRequest = object({
     { verbosity: "low" }
   ),
   temperature: nullable(
-    between(0, 2),
-    "Sampling temperature: more makes replies more varied. Models that think refuse it.",
+    Schema.Finite,
+    "Sampling temperature, from 0 to 2: more makes replies more varied. Models that think refuse it.",
     0.2
   ),
   top_p: nullable(
-    between(0, 1),
+    Schema.Finite,
     "Nucleus sampling: only the likeliest tokens with this probability in all. Models that think refuse it.",
     0.9
   ),
-  top_logprobs: nullable(wholeBetween(0, 20), "How many alternatives of each token to report.", 3),
+  top_logprobs: nullable(Integer, "How many alternatives of each token to report, up to 20.", 3),
   truncation: nullable(
     Schema.Literals(["auto", "disabled"]),
     "Whether the oldest items are left out where the input is too long.",

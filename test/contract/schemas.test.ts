@@ -329,6 +329,7 @@ table(
       })
     ],
     ["what the upstream validates", responses({ service_tier: 1, text: { format: { type: "new" }, pace: "slow" } })],
+    ["sampling of any size", responses({ temperature: 9, top_p: -1, top_logprobs: 99 })],
     ["null for optional fields", responses({ tools: null, include: null, reasoning: null, stream: null })]
   ],
   [
@@ -338,6 +339,7 @@ table(
     ["tools as an object", "tools", responses({ tools: {} })],
     ["stream as text", "stream", responses({ stream: "true" })],
     ["temperature as text", "temperature", responses({ temperature: "x" })],
+    ["top_logprobs that is no integer", "top_logprobs", responses({ top_logprobs: 1.5 })],
     ["max_output_tokens below 1", "max_output_tokens", responses({ max_output_tokens: -1 })],
     ["a format that is none", "text.format", responses({ text: { format: 1 } })],
     ["store", "store", responses({ store: true })],

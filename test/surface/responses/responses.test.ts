@@ -254,6 +254,11 @@ describe("what goes upstream", () => {
       /temperature/
     )
     assert.strictEqual(sent().temperature, 0.5)
+    for (const [name, value] of Object.entries({ temperature: 3, top_p: -1, top_logprobs: 21 })) {
+      const got = await create(ask("hi", { [name]: value, reasoning: { effort: "none" } }))
+      refused(got, 400, "invalid_request_error", new RegExp(name))
+      assert.strictEqual(sent()[name], value)
+    }
   })
 
   for (const sampling of [{ temperature: 0 }, { top_p: 0.9 }, { top_logprobs: 2 }]) {
