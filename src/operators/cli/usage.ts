@@ -63,9 +63,8 @@ const verify = Command.make(
     const checking = makeChainChecking((file) => once.has(file), verifier)
     // The log's heads first, so that every record can be compared with them. A pipe is read once.
     const again = files.filter((file) => !once.has(file))
-    yield* readFiles(again, { line: checking.anchor, damage: () => {} })
-    yield* readFiles(files, checking)
-    const verdict = checking.result()
+    yield* readFiles(again, { line: checking.anchor, damage: () => {}, result: () => {} })
+    const verdict = yield* readFiles(files, checking)
     yield* print(showVerdict(verdict))
     if (verdict.breaks > 0) return yield* fail(`the chain of usage records is broken (${verdict.breaks})`)
   })
@@ -80,10 +79,8 @@ const restore = printing(
   "Rebuild the counts of this month and of today, where a Redis or a state directory was lost",
   { files },
   Effect.fnUntraced(function* (named, gateway) {
-    const restoring = makeRestoring(yield* Clock.currentTimeMillis)
     const { files } = yield* filesOf(named.files)
-    yield* readFiles(files, restoring)
-    const { counts, damaged, records } = restoring.result()
+    const { counts, damaged, records } = yield* readFiles(files, makeRestoring(yield* Clock.currentTimeMillis))
     yield* raiseIn(gateway, counts)
     const unread = damaged === 0 ? "" : `; ${damaged} lines are damaged`
     return `Raised ${counts.length} counts of this month and of today to what ${records} records say${unread}. None was lowered.`
@@ -112,9 +109,7 @@ export const usageCommand = Command.make(
       return yield* fail("--from must be before --to, which is not included")
     }
     const { files } = yield* filesOf(given.files)
-    const summing = makeSumming({ by, from, to })
-    yield* readFiles(files, summing)
-    const summary = summing.result()
+    const summary = yield* readFiles(files, makeSumming({ by, from, to }))
     const names = by.includes("key") ? yield* keyNames : []
     yield* print(showSummary(summary, format, new Map([...summary.keyNames, ...names])))
     if (format === "csv" && summary.lines.damaged > 0) yield* Console.error(damageText(summary))

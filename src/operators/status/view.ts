@@ -119,11 +119,10 @@ export const makeUse = Effect.gen(function* () {
     readAt = now
     const book = keys.inForce()
     const users = { keys: first(book.keys), teams: first(book.teams) }
-    const totals = yield* Effect.option(quota.usageTotals(users))
-    const useOf = (kind: "keys" | "teams", n: number) => Option.getOrUndefined(totals)?.[kind][n]
+    const totals = Option.getOrUndefined(yield* Effect.option(quota.usageTotals(users)))
     rows = [
-      ...users.teams.map((team, n) => rowOf("team", team.name, team, useOf("teams", n))),
-      ...users.keys.map((key, n) => rowOf("key", key.id, key, useOf("keys", n)))
+      ...users.teams.map((team, n) => rowOf("team", team.name, team, totals?.teams[n])),
+      ...users.keys.map((key, n) => rowOf("key", key.id, key, totals?.keys[n]))
     ]
       .filter(({ costLimit, limit, used }) => (used ?? 0) > 0 || limit !== undefined || costLimit !== undefined)
       .sort((a, b) => share(b) - share(a) || (b.used ?? 0) - (a.used ?? 0))

@@ -67,11 +67,12 @@ export interface Place {
 }
 export const showPlace = ({ file, line }: Place): string => `${file}:${line}`
 
-interface Reader {
+interface Reader<A> {
   /** Undefined for a line that is too long. */
   readonly line: (line: string | undefined, place: Place) => void
   /** An archive that is cut or damaged ends there. */
   readonly damage: (place: Place) => void
+  readonly result: () => A
 }
 
 /** Each file once, and all of them there. `once`: those that can be read but once. */
@@ -93,8 +94,8 @@ export const checkFiles = Effect.fnUntraced(function* (names: ReadonlyArray<stri
   return { files, once }
 })
 
-/** Gives every line of the files to the reader, in memory that does not grow with them. */
-export const readFiles = Effect.fnUntraced(function* (files: ReadonlyArray<string>, reader: Reader) {
+/** Gives every line of the files to the reader, in memory that does not grow with them, and answers its result. */
+export const readFiles = Effect.fnUntraced(function* <A>(files: ReadonlyArray<string>, reader: Reader<A>) {
   for (const file of files) {
     const lines = makeLines((line, number) => reader.line(line, { file, line: number }))
     yield* NodeStream.fromReadable<Uint8Array, Error>({
@@ -112,4 +113,5 @@ export const readFiles = Effect.fnUntraced(function* (files: ReadonlyArray<strin
       )
     )
   }
+  return reader.result()
 })
