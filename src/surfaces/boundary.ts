@@ -159,19 +159,15 @@ const refuseField = (key: string, value: Json, holder: JsonObject): string | und
 export const ownFields: ReadonlySet<string> = new Set(["tools", "tool_choice", "metadata", "client_metadata"])
 
 /** The field with data by the `type` of its object: a call's input, a schema, citations. */
-const dataOf: ReadonlyMap<unknown, string> = new Map([
-  ["tool_use", "input"],
-  ["server_tool_use", "input"],
-  ["function_call", "arguments"],
-  ["custom_tool_call", "input"],
-  ["tool_search_call", "arguments"],
-  ["local_shell_call", "action"],
-  ["shell_call", "action"],
+const dataOf = meaningsOf(
+  ["tool_use server_tool_use custom_tool_call", "input"],
+  ["function_call tool_search_call", "arguments"],
+  ["local_shell_call shell_call", "action"],
   ["apply_patch_call", "operation"],
   ["json_schema", "schema"],
   ["output_text", "annotations"],
   ["text", "citations"]
-])
+)
 
 /** An object or a list, and what holds it by this key. */
 interface Node {
@@ -216,7 +212,7 @@ export const refuseOutside = (body: JsonObject, own = ownFields): string | undef
     if (fields.type === "item_reference") {
       return `${pathOf(parent, node.key)}: items cannot be referred to, because nothing is stored; send the item itself`
     }
-    const data = parent === undefined ? undefined : dataOf.get(fields.type)
+    const data = parent === undefined ? undefined : dataOf.get(textOf(fields.type) ?? "")
     for (const key of Object.keys(fields)) {
       const value = fields[key]
       if (value === null || value === undefined) continue

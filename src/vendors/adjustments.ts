@@ -4,6 +4,7 @@
  * that stands in none of its places is not read, and is named.
  */
 import { Array as Arr, Predicate, Record } from "effect"
+import { meaningsOf } from "../catalog/words.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import { isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 
@@ -66,14 +67,12 @@ export const adjustedHeaders = (
 export const firstCall = "parallel_tool_calls:false->first-call"
 
 /** Values that ask for the default. */
-const idle: ReadonlyMap<string, ReadonlyArray<Json>> = new Map([
-  ["presence_penalty", [0]],
-  ["frequency_penalty", [0]],
-  ["top_logprobs", [0]],
+const idle = meaningsOf<ReadonlyArray<Json>>(
+  ["presence_penalty frequency_penalty top_logprobs", [0]],
   ["n", [1]],
   ["detail", ["auto"]],
   ["service_tier", ["auto", "default"]]
-])
+)
 
 const asksNothing = (name: string, value: Json): boolean =>
   name === "parallel_tool_calls" ? value !== false : isIdle(name, value)

@@ -8,6 +8,7 @@ import { Result } from "effect"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import type { ChatMessage, MessageOf, ToolCall } from "../contract/ChatMessage.ts"
+import { getOrInsert } from "../wire/getOrInsert.ts"
 import { type Json, type JsonObject, objectOf } from "../wire/json.ts"
 import { isShallow, isShallowInSlices, parseObject } from "../wire/parse.ts"
 import { jsonText, printText } from "../wire/print.ts"
@@ -166,9 +167,7 @@ export const pairCalls = (chat: ChatRequest, adjusted: Adjusted): Result.Result<
 
   const addCall = (call: ToolCall): ToolCall => {
     const id = idOf(call.id)
-    const slots = open.get(call.id) ?? { slots: [], next: 0 }
-    slots.slots.push({ id, result: undefined })
-    open.set(call.id, slots)
+    getOrInsert(open, call.id, () => ({ slots: [], next: 0 })).slots.push({ id, result: undefined })
     if (id === call.id) return call
     adjusted.changed("messages.tool_calls.id", "repeated", "unique")
     return withId(call, id)
