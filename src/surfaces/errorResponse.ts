@@ -29,7 +29,7 @@ export const apiError = ({ code, reason, message }: GatewayError): ApiError => {
 
 /** The place at the beginning of a message as the vendor's own errors have it: `messages.0.content`. */
 const dotted = (message: string): string =>
-  message.replace(/^[A-Za-z_][\w.[\]-]*(?=: )/, (path) => path.replace(/\[(\d+)\]/g, ".$1"))
+  message.replace(/^[^\s:"]+(?=: )/, (path) => path.replace(/\[(\d+)\]/g, ".$1"))
 
 /** An error of the messages endpoints, where an unknown key is 401. */
 export const messagesError = ({ reason, message, details }: GatewayError): MessagesError => {

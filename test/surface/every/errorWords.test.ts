@@ -18,6 +18,7 @@ const bases = {
   "/v1/responses": { model: "gpt-5.1:il5", input: "a" },
   "/v1/embeddings": { model: "titan-embed-text-v2:il5", input: "a" }
 }
+const deep: unknown = JSON.parse(`${"[".repeat(300)}${"]".repeat(300)}`)
 const wrong: ReadonlyArray<readonly [keyof typeof bases, Readonly<Record<string, unknown>>, string]> = [
   [
     "/v1/chat/completions",
@@ -49,6 +50,9 @@ const wrong: ReadonlyArray<readonly [keyof typeof bases, Readonly<Record<string,
     )
   ),
   ["/v1/messages", { messages: 7 }, "messages: must be an array"],
+  // The place in the vendor's own form, whatever is in it, and cut where it is long.
+  ["/v1/messages", { größe: deep }, "größe.0.0.0"],
+  ["/v1/responses", { größe: deep }, "größe[0][0][0]"],
   ...[
     { type: "function", function: { name: "f", parameters: {} } },
     { type: "function", name: "f", parameters: {} }
