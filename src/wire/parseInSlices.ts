@@ -122,7 +122,7 @@ function* read(
     if (--budget.tokens < 0)
       refuse(
         "budget",
-        `too many values: a request may hold about ${inWords(maxTokens / 2)}; send fewer, or send them as text`
+        `too many values: a request may hold about ${inWords(maxTokens / 2)} in objects, or ${inWords(maxTokens)} in arrays; send fewer, or send them as text`
       )
   }
 
