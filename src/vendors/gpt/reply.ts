@@ -36,6 +36,8 @@ export const reader: Dialect["reader"] = (route) => {
   const filter = route.model.thinking.tagged === true ? reasoningFilter() : undefined
   /** Our index of each of the upstream's. */
   const calls = new Map<number, number>()
+  /** Those of calls that have no arguments yet. */
+  const bare = new Set<number>()
   let reason: string | undefined
   let guarded = false
   let tokens: Tokens | undefined
@@ -49,10 +51,13 @@ export const reader: Dialect["reader"] = (route) => {
     const index = known ?? calls.size
     if (known === undefined) {
       calls.set(theirs, index)
+      bare.add(index)
       out.push({ type: "call", index, id: uniqueId(delta.id, route), name: textOf(called.name) ?? "" })
     }
     const text = textOf(called.arguments) ?? ""
-    if (text !== "") out.push({ type: "arguments", index, text })
+    if (text === "") return
+    bare.delete(index)
+    out.push({ type: "arguments", index, text })
   }
 
   /** What a whole message says, whose calls are in order, or a delta of one, whose calls have an index (`isDelta`). */
@@ -102,7 +107,10 @@ export const reader: Dialect["reader"] = (route) => {
       if (!over || reason === undefined) return Result.fail(cut)
       return Result.map(finishOfWord(reason, guarded), (finish) => {
         addText(filter?.end() ?? "", out)
-        return { finishReason: finishOf(finish, calls.size), usage: tokens, served, logprobs }
+        const finishReason = finishOf(finish, calls.size)
+        // Some models write nothing for a call without arguments, which is no JSON. One that was cut stays as it is.
+        if (finishReason === "tool_calls") for (const index of bare) out.push({ type: "arguments", index, text: "{}" })
+        return { finishReason, usage: tokens, served, logprobs }
       })
     },
     ended: () => over,

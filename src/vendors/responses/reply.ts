@@ -91,7 +91,8 @@ export const reader: Dialect["reader"] = (route) => {
     if (item.type === "function_call") {
       const call = callAt(at, item, out)
       if (call.done) return
-      if (!call.hasArguments) args(call, item.arguments, out)
+      // None is no JSON, unless the call was cut.
+      if (!call.hasArguments) args(call, item.arguments || (item.status === "incomplete" ? "" : "{}"), out)
       call.done = true
       out.push({ type: "call-end", index: call.index })
     } else if (item.type === "message" && !messages.has(at)) {

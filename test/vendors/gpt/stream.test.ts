@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { cut, refused, unreadable } from "../../../src/catalog/UpstreamFault.ts"
 import { type Json, type JsonObject, textOf } from "../../../src/wire/json.ts"
-import { azure, dialect, eventOf, failureOf, hearStream } from "../support.ts"
+import { azure, dialect, eventOf, failureOf, folded, foldedAnswer, hear, hearStream, oss } from "../support.ts"
 
 describe("streams", () => {
   const delta = (delta: Json, finish_reason: string | null = null): JsonObject => ({
@@ -35,6 +35,22 @@ describe("streams", () => {
         usage: { input: 1, output: 1, cached: 1, reasoning: 0 }
       }
     })
+  })
+
+  it.each([azure, oss])("give a call without arguments an empty object, unless it was cut", (route) => {
+    const called = { id: "x", type: "function", function: { name: "f", arguments: "" } }
+    for (const [word, text] of [
+      ["tool_calls", "{}"],
+      ["stop", "{}"],
+      ["length", ""]
+    ] as const) {
+      const calls = [part(0, called), part(1, { ...called, function: { name: "g", arguments: "{}" } })]
+      const heard = hearStream(route, [delta({ tool_calls: calls }), delta({}, word), "[DONE]"])
+      const given = folded(Result.getOrThrow(heard)).calls.map((call) => call.arguments)
+      expect(given).toEqual([text, "{}"])
+      const whole = hear(route, { choices: [{ index: 0, message: { tool_calls: calls }, finish_reason: word }] })
+      expect(foldedAnswer(whole).calls.map((call) => call.arguments)).toEqual([text, "{}"])
+    }
   })
 
   it("keep interleaved calls apart, with indexes of our own", () => {

@@ -25,6 +25,22 @@ describe("streams", () => {
     expect(heard.ending.finishReason).toBe("tool_calls")
   })
 
+  it("give a call without arguments an empty object, unless it was cut", () => {
+    for (const [status, text] of [
+      ["completed", "{}"],
+      ["incomplete", ""]
+    ] as const) {
+      const item = { ...functionCall(0, ""), status }
+      const said = { type: "response.output_item.done", output_index: 0, item }
+      for (const before of [[said], []]) {
+        const heard = Result.getOrThrow(hearStream(terra, events(before, ending([item]))))
+        expect(folded(heard).calls.map((call) => call.arguments)).toEqual([text])
+      }
+      const whole = foldedAnswer(hear(terra, json(responseOf([item]))))
+      expect(whole.calls.map((call) => call.arguments)).toEqual([text])
+    }
+  })
+
   it("put a gap between messages, streamed or not, and none between parts", () => {
     const parts = [
       { type: "output_text", text: "a" },
