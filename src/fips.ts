@@ -1,23 +1,14 @@
 /** Whether this process computes with a FIPS provider (docs/fips.md). */
 import { createHash, getFips } from "node:crypto"
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import type { GatewaySettings } from "./Settings.ts"
 import { fail, type OperatorError } from "./wire/OperatorError.ts"
-
-/** A provider that computes MD5 is none of FIPS, whatever the configuration says. */
-const refusesMd5 = (): boolean => {
-  try {
-    createHash("md5")
-    return false
-  } catch {
-    return true
-  }
-}
 
 export const cryptoFacts = () => ({
   /** The version of the OpenSSL that Node brings; that of the FIPS module is its own. */
   openssl: process.versions.openssl,
-  fips: getFips() === 1 && refusesMd5()
+  /** A provider that computes MD5 is none of FIPS, whatever the configuration says. */
+  fips: getFips() === 1 && Result.isFailure(Result.try(() => createHash("md5")))
 })
 
 export const describeCrypto = ({ openssl, fips }: ReturnType<typeof cryptoFacts>): string =>

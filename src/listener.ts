@@ -13,7 +13,7 @@ import type { GatewaySettings } from "./Settings.ts"
 import { drainOpenReplies, guardSockets } from "./sockets.ts"
 import { tlsPolicy } from "./tlsPolicy.ts"
 import { watchFile } from "./watchFile.ts"
-import { fail, OperatorError } from "./wire/OperatorError.ts"
+import { fail, OperatorError, rephrase } from "./wire/OperatorError.ts"
 
 type TlsSettings = Pick<GatewaySettings, "tlsCert" | "tlsKey" | "tlsClientCa">
 
@@ -32,10 +32,7 @@ type TlsFiles = NonNullable<Effect.Success<ReturnType<typeof tlsFiles>>>
 
 const readTls = Effect.fnUntraced(function* ({ cert, key, clientCa }: TlsFiles) {
   const read = (name: string, file: string) =>
-    Effect.mapError(
-      readRegularText(file),
-      ({ message }) => new OperatorError({ message: `${name}: cannot read ${file} (${message})` })
-    )
+    rephrase(readRegularText(file), (why) => `${name}: cannot read ${file} (${why})`)
   const options: SecureContextOptions = {
     cert: yield* read("GATEWAY_TLS_CERT", cert),
     key: yield* read("GATEWAY_TLS_KEY", key),

@@ -3,7 +3,7 @@
  * what each serves, keys by age, the chains of records, versions. Never a secret.
  */
 import { hash } from "node:crypto"
-import { DateTime, Effect, Option, Record, Result } from "effect"
+import { Array as Arr, DateTime, Effect, Option, Record, Result } from "effect"
 import type { Catalog } from "../../catalog/Catalog.ts"
 import { catalogSource } from "../../catalog/CatalogStore.ts"
 import { formatBoundary } from "../../catalog/Level.ts"
@@ -38,9 +38,8 @@ const catalogInForce = (settings: GatewaySettings, clouds: CloudSettings, catalo
   const { leftOut, list } = requestable(catalog, sitesOf(clouds))
   // FIPS endpoints show by their names.
   const origins = new Map<string, string>(targets(clouds).map(({ cloud, origin }) => [cloud, origin]))
-  const served = (cloud: string) => [
-    ...new Set(list.filter(({ deployment }) => deployment.cloud === cloud).map(({ level }) => level))
-  ]
+  const served = (cloud: string) =>
+    Arr.dedupe(list.filter(({ deployment }) => deployment.cloud === cloud).map(({ level }) => level))
   return {
     catalog: {
       source: catalogSource(settings),

@@ -1,5 +1,5 @@
 /** `--live`: each deployment answers one token, in each of its regions, and each guard is asked about one harmless text. */
-import { Duration, Effect, Layer, Result } from "effect"
+import { Array as Arr, Duration, Effect, Layer, Result } from "effect"
 import type { Catalog } from "../../catalog/Catalog.ts"
 import type { GatewayError } from "../../catalog/GatewayError.ts"
 import { levels } from "../../catalog/Level.ts"
@@ -16,7 +16,6 @@ import { type CloudSettings, sitesOf } from "../../settings/clouds.ts"
 import { chat } from "../../surfaces/chat.ts"
 import { embeddings } from "../../surfaces/embeddings.ts"
 import type { Prepared } from "../../surfaces/Surface.ts"
-import { getOrInsert } from "../../wire/getOrInsert.ts"
 import { type Check, type Found, fail, ok, warn } from "./Finding.ts"
 
 /** In parallel: enough to be quick, few enough for small quotas. */
@@ -146,9 +145,8 @@ const call = Effect.fnUntraced(function* (
 
 export const liveCheck = (settings: GatewaySettings, clouds: CloudSettings, catalog: Catalog): Check => {
   // The first ID of each deployment, in each of its regions.
-  const entries = new Map<Entry["deployment"], Entry>()
-  for (const entry of requestable(catalog, sitesOf(clouds)).list) getOrInsert(entries, entry.deployment, () => entry)
-  const calls = [...entries.values()].flatMap((entry) =>
+  const { list } = requestable(catalog, sitesOf(clouds))
+  const calls = Arr.dedupeWith(list, (one, other) => one.deployment === other.deployment).flatMap((entry) =>
     (entry.deployment.regions ?? [undefined]).map((region) => ({ entry, region }))
   )
   const layer = Providers.layer.pipe(

@@ -27,12 +27,9 @@ const metricsPort = { setting: "GATEWAY_METRICS_PORT", path: "/metrics", answer:
 
 const isGateway = (host: string, port: number, { answer, path }: typeof gatewayPort) => {
   const at = host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host
-  return Effect.promise((signal) =>
-    fetch(`http://${at}:${port}${path}`, { signal, redirect: "error" })
-      .then((response) => response.text())
-      .then((text) => answer.test(text))
-      .catch(() => false)
-  ).pipe(Effect.timeoutOrElse({ duration: "1 second", orElse: () => Effect.succeed(false) }))
+  return Effect.tryPromise((signal) =>
+    fetch(`http://${at}:${port}${path}`, { signal, redirect: "error" }).then((response) => response.text())
+  ).pipe(Effect.timeout("1 second"), Effect.match({ onFailure: () => false, onSuccess: (text) => answer.test(text) }))
 }
 
 const portFound = Effect.fnUntraced(function* (host: string, port: number, kind: typeof gatewayPort, tls: boolean) {
