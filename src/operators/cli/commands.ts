@@ -10,10 +10,7 @@ import { keysCommand, teamsCommand } from "./keys.ts"
 import { usageCommand } from "./usage.ts"
 
 // Reached with flags such as `--log-level` only; main.ts runs a plain `serve` without these commands.
-const serve = Effect.flatMap(
-  Effect.promise(() => import("../../serve.ts")),
-  (loaded) => loaded.serve
-)
+const serve = Effect.promise(() => import("../../serve.ts")).pipe(Effect.flatMap((loaded) => loaded.serve))
 const serveCommand = Command.make("serve", {}, () => serve).pipe(
   Command.withDescription("Serve; the settings are environment variables (see docs/operation.md)")
 )

@@ -8,7 +8,7 @@ import { fail, rephrase } from "../../wire/OperatorError.ts"
 import { parseGiven, parseItems, parseTime } from "../keys/keyOptions.ts"
 import { makeChainChecking } from "../usage/chainCheck.ts"
 import { checkFiles, readFiles } from "../usage/readFiles.ts"
-import { damageText, formats, type KeyNames, showSummary, showVerdict } from "../usage/report.ts"
+import { damageText, formats, showSummary, showVerdict } from "../usage/report.ts"
 import { dimensions, isDimension, makeRestoring, makeSumming } from "../usage/summary.ts"
 import { optionalText, print, printing, settings } from "./shared.ts"
 
@@ -35,10 +35,8 @@ const filesOf = Effect.fnUntraced(function* (named: ReadonlyArray<string>) {
 /** Names of keys; without a readable key file there are none. */
 const keyNames = settings.pipe(
   Effect.flatMap(({ gateway }) => readBook(gateway.keysFile)),
-  Effect.map(({ keys }): KeyNames => new Map(keys.map(({ id, name }) => [id, name]))),
-  Effect.catch((error) =>
-    Effect.as(Console.error(`gateway: keys have no names here: ${error.message}`), new Map<string, string>())
-  )
+  Effect.map(({ keys }) => keys.map(({ id, name }) => [id, name] as const)),
+  Effect.catch(({ message }) => Effect.as(Console.error(`gateway: keys have no names here: ${message}`), []))
 )
 
 const files = Argument.String("FILE").pipe(

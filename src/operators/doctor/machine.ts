@@ -4,7 +4,7 @@ import { Effect, FileSystem, Option, Redacted } from "effect"
 import { cryptoFacts, describeCrypto, requireFips } from "../../fips.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
 import { exportedSignals, exporterVariable } from "../../Telemetry.ts"
-import { type Found, fail, ok, orFail, orStartFails, warn } from "./Finding.ts"
+import { fail, ok, orFail, orStartFails, warn } from "./Finding.ts"
 
 /** The error code of listening there, or undefined where it works. The port is given back. */
 const listenError = (host: string, port: number) =>
@@ -109,21 +109,16 @@ export const redisFound = Effect.fnUntraced(function* ({ redisUrl }: GatewaySett
   "Start it, or correct GATEWAY_REDIS_URL (host, port, password, rediss:// for TLS); its user must be allowed EVAL."
 ))
 
-const endpointFound = (endpoint: string): Effect.Effect<Found> => {
-  if (!URL.canParse(endpoint)) {
-    return Effect.succeed(fail("an OTEL_ endpoint is no URL", "Write it as http://127.0.0.1:4318."))
-  }
+const endpointFound = Effect.fnUntraced(function* (endpoint: string) {
+  if (!URL.canParse(endpoint)) return fail("an OTEL_ endpoint is no URL", "Write it as http://127.0.0.1:4318.")
   const { hostname, port, protocol } = new URL(endpoint)
   const number = Number(port) || (protocol === "https:" ? 443 : 80)
-  return Effect.match(connects(hostname.replace(/^\[|\]$/g, ""), number), {
+  const fix = "Start the collector, or correct OTEL_EXPORTER_OTLP_ENDPOINT."
+  return yield* Effect.match(connects(hostname.replace(/^\[|\]$/g, ""), number), {
     onSuccess: () => ok(`${hostname}:${number} takes connections`),
-    onFailure: ({ message }) =>
-      warn(
-        `${hostname}:${number} cannot be reached: ${message}`,
-        "Start the collector, or correct OTEL_EXPORTER_OTLP_ENDPOINT."
-      )
+    onFailure: ({ message }) => warn(`${hostname}:${number} cannot be reached: ${message}`, fix)
   })
-}
+})
 
 export const collectorFound = (environment: Environment) => {
   const endpoints = new Set(
