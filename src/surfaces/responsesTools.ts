@@ -120,14 +120,8 @@ export const refuseTools = (refused: ReadonlyArray<Refused>): string | undefined
 export const screened = (given: Json | undefined): ReadonlyArray<ScreenedTool> =>
   arrayOf(given).flatMap((value) => {
     const tool = objectOf(value)
-    const definitions =
-      tool.type === "function"
-        ? [tool, objectOf(tool.function)]
-        : tool.type === "namespace"
-          ? arrayOf(tool.tools)
-              .map(objectOf)
-              .filter(({ type }) => type === "function")
-          : []
+    if (tool.type === "namespace") return screened(tool.tools)
+    const definitions = tool.type === "function" ? [tool, objectOf(tool.function)] : []
     return definitions.map(({ name, parameters }) => ({ name: textOf(name) ?? "", schema: parameters }))
   })
 

@@ -119,14 +119,9 @@ const sampling = (chat: ChatRequest, taken: boolean, adjusted: Adjusted): JsonOb
 
 /** `response_format` and `verbosity`: the same words in another place. */
 const textFormat = (chat: ChatRequest): JsonObject | undefined => {
-  const { type, json_schema } = objectOf(chat.response_format)
-  const { name, description, schema, strict } = objectOf(json_schema)
-  const format =
-    type === "json_schema"
-      ? omitNull({ type, name, description, schema, strict })
-      : type === undefined || type === "text"
-        ? undefined
-        : { type }
+  const { type = "text", json_schema } = objectOf(chat.response_format)
+  const { name, description, schema, strict } = objectOf(type === "json_schema" ? json_schema : undefined)
+  const format = type === "text" ? undefined : omitNull({ type, name, description, schema, strict })
   const verbosity = chat.verbosity ?? undefined
   return format === undefined && verbosity === undefined ? undefined : compact({ format, verbosity })
 }
