@@ -42,17 +42,16 @@ export const reader: Dialect["reader"] = (route, chat) => {
   let thinking: Array<JsonObject> = []
   /** The text block that is being read. */
   let text: TextPlace | undefined
-  /** Counts of `message_start`, the totals of the deltas since, and both together. */
+  /** Counts of `message_start`, and the totals since. */
   let start: JsonObject = {}
   let totals: JsonObject = {}
-  let counts: JsonObject = {}
   let calls = 0
   let bytes = 0
   let reason: string | undefined
   let guarded = false
   let over = false
 
-  const usage = () => readUsage(counts, route)
+  const usage = () => readUsage({ ...start, ...totals }, route)
 
   const show = (shown: string, out: Pieces): void => {
     if (text !== undefined) text.length += shown.length
@@ -112,7 +111,7 @@ export const reader: Dialect["reader"] = (route, chat) => {
       if (!Array.isArray(body.content)) return invalidBody
       guarded = isGuarded(body)
       reason = textOf(body.stop_reason)
-      counts = objectOf(body.usage)
+      totals = objectOf(body.usage)
       for (const [at, block] of arrayOf(body.content).map(objectOf).entries()) {
         if (block.type === "tool_use" && !isPrintable(block.input)) return invalidBody
         begin(at, block, out)
@@ -140,15 +139,14 @@ export const reader: Dialect["reader"] = (route, chat) => {
           break
         case "message_start":
           start = overlayUsage({}, objectOf(fields.message).usage)
-          counts = start
           break
         case "message_delta":
           totals = overlayUsage(totals, fields.usage)
-          counts = { ...start, ...totals }
           reason = textOf(objectOf(fields.delta).stop_reason) ?? reason
           break
         case "message_stop":
-          counts = totalsAtEnd(start, totals, fields)
+          totals = totalsAtEnd(start, totals, fields)
+          start = {}
           over = true
           break
         case "error":
