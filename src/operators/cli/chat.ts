@@ -6,7 +6,7 @@
 import { styleText } from "node:util"
 import { Config, Effect, Option, Pull, Queue, Redacted, Schema, Stream, Terminal } from "effect"
 import { Command, Flag } from "effect/cli"
-import { FetchHttpClient, HttpClient, HttpClientResponse } from "effect/http"
+import { FetchHttpClient, HttpClient, HttpClientError, HttpClientResponse } from "effect/http"
 import { chatAccumulator } from "../../client/accumulate.ts"
 import {
   ApiError,
@@ -20,7 +20,6 @@ import {
   StreamError,
   usageNotice
 } from "../../EffectClient.ts"
-import { objectOf } from "../../wire/json.ts"
 import { nearest } from "../../wire/nearest.ts"
 import { fail, OperatorError } from "../../wire/OperatorError.ts"
 import { table } from "../table.ts"
@@ -73,15 +72,13 @@ const nextStep = ({ status, type, retryAfter }: ApiError): string => {
     : "Change the request and ask again."
 }
 
-const isUnreachable = (error: unknown): boolean => objectOf(objectOf(error).reason)._tag === "TransportError"
-
 export const explainFailure = (error: unknown, url: string): string => {
   const [message, next, id] =
     error instanceof ApiError
       ? [error.message, nextStep(error), error.requestId]
       : error instanceof StreamError
         ? [error.message, "The answer above may be incomplete; ask again.", error.requestId]
-        : isUnreachable(error)
+        : HttpClientError.isHttpClientError(error) && error.reason._tag === "TransportError"
           ? [`no gateway answers at ${url}`, "Start one with npm start, or name another with --url."]
           : [`what answers at ${url} is not this gateway, or another version of it`, "Check --url."]
   return `${printable(message)}${id === undefined ? "" : dim(` (request ${id})`)}\n${next}`
