@@ -15,7 +15,7 @@ import { chunkWriter, type Heading, makeUsage, readAnswer, renderCompletion } fr
 import type { Dialect, Ending, Piece, Pieces, ReplyReader } from "../vendors/Dialect.ts"
 import { dialectOf, reportLeftOut } from "../vendors/dialects.ts"
 import { jsonTexts, printInputs } from "../vendors/toolCalls.ts"
-import { arrayOf, isObject, type Json, type JsonObject } from "../wire/json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../wire/json.ts"
 import { strip } from "../wire/strip.ts"
 import { ownFields, refuseCloudFields, refuseOutside } from "./boundary.ts"
 import { apiError } from "./errorResponse.ts"
@@ -197,8 +197,31 @@ const joined = (message: Json): Json => {
 const joinTextArrays = (body: JsonObject): JsonObject =>
   Array.isArray(body.messages) ? { ...body, messages: body.messages.map(joined) } : body
 
-/** Fields that are not searched for outside addresses: every dialect translates them by their schema, and forwards nothing of them unread. */
+/**
+ * Fields that are not searched for outside addresses: every dialect translates them by their schema, and forwards nothing of them unread
+ * but what `refuseReturned` searches.
+ */
 const readFields: ReadonlySet<string> = new Set([...ownFields, "messages", "response_format"])
+
+/** What Claude gets back as it came (`vendors/claude/order.ts`). */
+const returnedIn = ({ extra_content }: { readonly extra_content?: unknown }): JsonObject => {
+  const { anthropic } = objectOf(extra_content)
+  return anthropic === undefined ? {} : { extra_content: { anthropic } }
+}
+
+/** Why it may not leave, with its place. */
+const refuseReturned = ({ messages }: ChatRequest): string | undefined => {
+  for (let at = 0; at < messages.length; at++) {
+    const message = messages[at]
+    if (message?.role !== "assistant") continue
+    const refusal = refuseOutside({
+      ...returnedIn(message),
+      tool_calls: (message.tool_calls ?? []).map(returnedIn)
+    })
+    if (refusal !== undefined) return `messages[${at}].${refusal}`
+  }
+  return undefined
+}
 
 /** A choice of a tool that is not among the others. Models that take no such choice would not tell. */
 const refuseChoice = ({ tool_choice: choice, tools }: ChatRequest): string | undefined => {
@@ -235,7 +258,11 @@ export const chat: Surface<ChatRequest, PreparedChat, ApiError> = {
   prepare: (request, route, { id, inputEstimate, startedAt }) => {
     const dialect = dialectOf(route)
     if (dialect === undefined) return Result.fail(internal) // the resolver answers chat models only
-    const refusal = refuseCloudFields(request, ["store"]) ?? refuseOutside(request, readFields) ?? refuseChoice(request)
+    const refusal =
+      refuseCloudFields(request, ["store"]) ??
+      refuseOutside(request, readFields) ??
+      refuseReturned(request) ??
+      refuseChoice(request)
     if (refusal !== undefined) return Result.fail(invalid(refusal))
     const adjusted = new Adjusted()
     return Result.map(dialect.request(request, route, adjusted), (body) => ({

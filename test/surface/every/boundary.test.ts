@@ -237,6 +237,38 @@ describe("chat", () => {
       refused(path, chat(model, "hi", { prediction: { content: [{ image_url: { url } }] } }), /^prediction\.content/))
   }
 
+  for (const model of ["claude-sonnet-4-5:il5", "claude-sonnet-4-5:il2", "claude-opus-4-7:il5"]) {
+    const thinking = { type: "thinking", thinking: "a", signature: "b" }
+    const image = { type: "image", source: outside }
+    const places: ReadonlyArray<readonly [where: string, anthropic: object]> = [
+      ["thinking_blocks[0].source", { thinking_blocks: [{ ...thinking, source: outside }] }],
+      ["thinking_blocks[0].content[0].source", { thinking_blocks: [{ ...thinking, content: [image] }] }],
+      ["order[0].source", { order: [{ type: "text", length: 2, source: outside }] }],
+      [
+        "order[1].content[0].source",
+        {
+          order: [
+            { type: "text", length: 2 },
+            { type: "tool_use", id: "c", content: [image] }
+          ]
+        }
+      ]
+    ]
+    it(`${model}: a URL in what comes back with an answer`, async () => {
+      const calls = [{ id: "c", type: "function", function: { name: "f", arguments: '{"url":"https://example.com"}' } }]
+      for (const [where, anthropic] of places) {
+        const place = `extra_content.anthropic.${where}: must hold the data inline`.replace(/[.[\]]/g, "\\$&")
+        for (const [at, answer] of [
+          ["", { role: "assistant", content: "ok", tool_calls: calls, extra_content: { anthropic } }],
+          ["tool_calls\\[0\\]\\.", { role: "assistant", tool_calls: [{ ...calls[0], extra_content: { anthropic } }] }]
+        ] as const) {
+          const messages = [{ role: "user", content: "hi" }, answer, { role: "tool", tool_call_id: "c", content: "r" }]
+          await refused(path, { model, messages }, new RegExp(`^messages\\[1\\]\\.${at}${place}`))
+        }
+      }
+    })
+  }
+
   it("a cache in memory passes", async () => {
     const got = await send(path, chat("gpt-5.1:il5", "hi", { prompt_cache_retention: "in_memory" }))
     assert.strictEqual(got.status, 200, got.text)
