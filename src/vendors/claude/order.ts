@@ -100,6 +100,15 @@ const placesOf = (message: MessageOf<"assistant">, adjusted: Adjusted): Readonly
   return next === thoughts.length ? filled : undefined
 }
 
+/** In place of an order: thinking first, then the texts, and the first call. */
+const bestPlaces = (message: MessageOf<"assistant">): ReadonlyArray<JsonObject> => {
+  const calls = message.tool_calls ?? []
+  // Callers that keep the calls as they came keep more of the order.
+  const holder = calls.some((call) => thinkingIn(extraOf(call)).length > 0) ? calls[0] : message
+  const first = calls.slice(0, 1).map((call) => ({ type: "tool_use", id: originalId(call) }))
+  return [...thinkingIn(extraOf(holder ?? message)), { type: "text" }, ...first]
+}
+
 /** The text in pieces of these lengths; undefined where they do not add up to the text, because the caller changed it. */
 const cutAt = (
   message: MessageOf<"assistant">,
@@ -126,13 +135,12 @@ interface Spoken {
 }
 
 /**
- * The blocks of a message that has their order; undefined where it has none. Calls that the caller has left out go with the thinking
- * before them, and those that it has added come last. A text that was changed comes whole in the place of the first one. The vendor refuses a
- * message that ends in thinking, which only an answer that was cut does (docs/upstreams.md#anthropic-messages).
+ * The blocks of a message, in the order that it has, or else in the best one. Calls that the caller has left out go with the thinking before
+ * them, and those that it has added come last, behind their own. A text that was changed comes whole in the place of the first one. The
+ * vendor refuses a message that ends in thinking, which only an answer that was cut does (docs/upstreams.md#anthropic-messages).
  */
-const inOrder = ({ message, texts, toBlock }: Spoken, adjusted: Adjusted): ReadonlyArray<JsonObject> | undefined => {
-  const places = placesOf(message, adjusted)
-  if (places === undefined) return undefined
+const inOrder = ({ message, texts, toBlock }: Spoken, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
+  const places = placesOf(message, adjusted) ?? bestPlaces(message)
   const pieces = cutAt(message, places)
   const calls = new Map<string, ToolCall>()
   for (const call of message.tool_calls ?? []) if (!calls.has(originalId(call))) calls.set(originalId(call), call)
@@ -177,27 +185,9 @@ const inOrder = ({ message, texts, toBlock }: Spoken, adjusted: Adjusted): Reado
   return blocks
 }
 
-/** Thinking first, then the texts, and each call behind its own thinking; nothing where there is nothing but thinking. */
-const bestOrder = ({ message, texts, toBlock }: Spoken): ReadonlyArray<JsonObject> => {
-  const [first, ...others] = message.tool_calls ?? []
-  if (first === undefined) return texts.length === 0 ? [] : [...thinkingIn(extraOf(message)), ...texts]
-  // Callers that keep the calls as they came keep more of the order.
-  const ofCalls = [first, ...others].map((call) => thinkingIn(extraOf(call)))
-  const own = ofCalls.some(({ length }) => length > 0) ? [] : thinkingIn(extraOf(message))
-  const blocks = [...(own.length > 0 ? own : (ofCalls[0] ?? [])), ...texts, toBlock(first)]
-  for (const [at, call] of others.entries()) {
-    for (const thought of ofCalls[at + 1] ?? []) blocks.push(thought)
-    blocks.push(toBlock(call))
-  }
-  return blocks
-}
-
-/**
- * The blocks of a message, in the order that it has, or else in `bestOrder`. Thinking of another model, whose signature the vendor does not
- * accept (docs/upstreams.md#anthropic-messages), is left out and named.
- */
+/** The same without thinking of another model, whose signature the vendor does not accept (docs/upstreams.md#anthropic-messages). */
 export const orderedBlocks = (spoken: Spoken, model: string, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
-  const blocks = inOrder(spoken, adjusted) ?? bestOrder(spoken)
+  const blocks = inOrder(spoken, adjusted)
   const own = textOf(extraOf(spoken.message).model)
   if (own === undefined || own === model || !blocks.some(isThinking)) return blocks
   adjusted.removed(thinkingField)

@@ -315,6 +315,16 @@ describe("limits", () => {
     expect(adjusted).toContain("messages.extra_content.anthropic.thinking_blocks:removed")
   })
 
+  it.each([
+    ["an order", { order: [{ type: "thinking" }], thinking_blocks: [A] }],
+    ["none", { thinking_blocks: [A] }]
+  ])("thinking with nothing behind it goes and is named, with %s", (_, anthropic) => {
+    const silent = { role: "assistant", content: "", extra_content: { anthropic } }
+    const { adjusted, body } = asked(opus, { messages: [question, silent, question] })
+    expect(JSON.stringify(body.messages)).not.toContain("thinking")
+    expect(adjusted).toContain("messages.extra_content.anthropic.thinking_blocks:removed")
+  })
+
   it("a turn that the message alone says needs nothing", () => {
     for (const blocks of [[text("a")], [text("a"), use("t1"), use("t2")], [use("t1")], [], [text(""), use("t1")]]) {
       expect(whole(opus, blocks)).not.toHaveProperty("extra_content")
