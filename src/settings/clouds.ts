@@ -1,5 +1,5 @@
 /** The clouds' settings: where each is, what an address of the operator's own may serve, and with which credentials. */
-import { Array as Arr, Config, Effect, Option, Result, Schema } from "effect"
+import { Array as Arr, Config, Effect, Option, Result } from "effect"
 import { clouds as allClouds, type Cloud, cloudFacts, cloudSettings } from "../catalog/clouds.ts"
 import { type Authorization, boundaryExample, formatBoundary, parseBoundary } from "../catalog/Level.ts"
 import { isVendorHost, placesOf, rowOf, type Site, type Sites } from "../catalog/Partition.ts"
@@ -7,25 +7,22 @@ import { fail } from "../wire/OperatorError.ts"
 import { baseUrl, checked, flag, hostOf, isLoopback, optional, refuse, secret } from "./fields.ts"
 
 /** A place of Google's in the partition table; `global` would let requests be served anywhere. */
-const Location = Schema.String.check(
-  Schema.makeFilter((location) => {
-    if (location === "global") return "must be a location inside the boundary, never global"
-    if (rowOf("vertex", location) !== undefined) return undefined
-    return `must be a location that may be used: one of ${placesOf("vertex").join(", ")}`
+const location = (name: string) =>
+  Config.flatMap(Config.String(name), (place) => {
+    if (place === "global") return refuse(`${name} must be a location inside the boundary, never global`)
+    if (rowOf("vertex", place) !== undefined) return Config.succeed(place)
+    return refuse(`${name} must be a location that may be used: one of ${placesOf("vertex").join(", ")}`)
   })
-)
-const location = (name: string) => Config.schema(Location, name)
 
 const pattern = (name: string, expected: RegExp, message: string) =>
   checked(name, (value) => expected.test(value), message)
 const optionalPattern = (...setting: Parameters<typeof pattern>) => Config.option(pattern(...setting))
 
-const BoundaryText = Schema.String.check(
-  Schema.makeFilter((value) => Result.match(parseBoundary(value), { onSuccess: () => undefined, onFailure: String }))
-)
 /** What the operator declares of an address of their own, in the catalog's terms. */
 const boundary = (name: string) =>
-  Config.map(Config.schema(BoundaryText, name), (value) => Result.getOrThrow(parseBoundary(value)))
+  Config.flatMap(Config.String(name), (value) =>
+    Result.match(parseBoundary(value), { onSuccess: Config.succeed, onFailure: (why) => refuse(`${name} ${why}`) })
+  )
 
 /** A base URL may lead anywhere, so what is off loopback is declared. */
 const declared = <
@@ -155,10 +152,8 @@ export const requireCloud = (settings: SandboxSettings, clouds: CloudSettings) =
 
 /** A cloud is active when its first variable is set; the rest of it must then be right. */
 const when = <A>(cloud: Cloud, config: Config.Config<A>) =>
-  Config.option(Config.String(cloudFacts[cloud].setting[0])).pipe(
-    Config.flatMap((given) =>
-      Option.isSome(given) ? Config.map(config, Option.some) : Config.succeed(Option.none<A>())
-    )
+  Config.flatMap(optional(cloudFacts[cloud].setting[0]), (given) =>
+    Option.isSome(given) ? Config.map(config, Option.some) : Config.succeed(Option.none<A>())
   )
 
 /** Which clouds are configured, and how. */

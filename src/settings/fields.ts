@@ -17,7 +17,7 @@ export const count = (name: string, fallback: number) =>
   Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isGreaterThan(0)), name).pipe(
     Config.withDefault(fallback)
   )
-/** Fails where fields contradict each other. */
+/** Fails where a value cannot be used, or contradicts another; the message names the setting. */
 export const refuse = (message: string) => Config.fail(new ConfigProvider.SourceError({ message }))
 
 /** Port 0 asks the system for a free one. */
