@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import { levelsOf } from "../../src/guards/GuardsFile.ts"
 import { keysFileWith } from "../operation/keysFile.ts"
 import { guardsFile, usual } from "../support/detector.ts"
 import { type Gateway, startGateway } from "../support/gateway.ts"
@@ -120,6 +121,18 @@ describe("a guard that fails", () => {
 })
 
 describe("the boundary of a guard", () => {
+  it("is, on a host of a cloud's, no more than the partition table says", () => {
+    const held = (url: string) => [...levelsOf({ url, boundary: "il5" })]
+    assert.include(held("https://guards.agency.example"), "il5")
+    for (const host of ["comprehend.us-east-1.amazonaws.com", "GUARD.openai.azure.com", "example.googleapis.com"]) {
+      assert.deepStrictEqual(
+        held(`https://${host}`).filter((level) => /^il[45]/.test(level)),
+        [],
+        host
+      )
+    }
+  })
+
   const elsewhere = {
     name: "pii",
     url: "https://guard.invalid",

@@ -132,6 +132,8 @@ describe.each(guardedCases)("streams of $surface", ({ ask, path, surface, withhe
         assert.strictEqual(streamedText(surface, got.text), "Before it. ")
         for (const word of ["BLOCKME", "today"]) assert.notInclude(got.text, word)
         const events = eventsIn(got.text)
+        const count = (type: string) => events.filter(({ json }) => json?.type === type).length
+        assert.strictEqual(count("content_block_stop"), count("content_block_start"))
         if (surface === "chat") assert.strictEqual(events.at(-3)?.json?.choices[0].delta.content, "")
         const ends = events.map(({ json }) =>
           surface === "chat"

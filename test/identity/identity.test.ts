@@ -229,7 +229,8 @@ describe("the rules", () => {
       { sub: "p", groups: ["all", "gateway-admins"], ver: 2 },
       { name: "p", tags: { via: "groups" } }
     ],
-    [{ sub: "p", "https://agency.gov/role": "reader" }, { requestsPerMinute: 9 }]
+    [{ sub: "p", "https://agency.gov/role": "reader" }, { requestsPerMinute: 9 }],
+    [{ sub: "p\n\u202eq", "https://agency.gov/role": "reader" }, { name: "p??q" }]
   ]
 
   it.live("give what the first that matches says", () =>

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { estimateInput } from "../../src/catalog/Tokens.ts"
+import type { CallerIdentity } from "../../src/contract/Security.ts"
 import { Ledger, LedgerError } from "../../src/limits/Ledger.ts"
 import { Quota } from "../../src/limits/Quota.ts"
 import { layerMemory } from "../../src/limits/sqliteStore.ts"
@@ -83,6 +84,26 @@ describe("Quota", () => {
         "x-ratelimit-remaining-tokens": "0",
         "x-ratelimit-reset-tokens": "1h0m0s"
       })
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("a refusal is of the limit that takes the longest, and what is no number is not charged", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(Date.UTC(2026, 10, 30, 12))
+      const quota = yield* Quota
+      const used = (caller: CallerIdentity, ...tokens: ReadonlyArray<number>) =>
+        Effect.scoped(
+          Effect.map(quota.reserve(caller, whole(90)), ({ use }) => {
+            for (const count of tokens) use(count)
+          })
+        )
+      const key = callerWith({ dailyTokens: 95, monthlyTokens: 200 })
+      yield* used(key, 90, Number.NaN, Number.POSITIVE_INFINITY)
+      assert.strictEqual(yield* usedBy(key), 90)
+      // The month has an end, and no wait helps against the day's.
+      const refused = yield* Effect.flip(Effect.scoped(quota.reserve(key, whole(120))))
+      assert.deepStrictEqual([refused.reason, refused.retryAfter], ["quota", undefined])
+      assert.match(refused.message, /of today\. Shorten it/)
     }).pipe(Effect.provide(store))
   )
 

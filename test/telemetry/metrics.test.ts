@@ -97,6 +97,9 @@ describe("after a known series of requests", () => {
 
   it("upstream calls are counted by the GenAI conventions", async () => {
     const duration = "gen_ai.client.inference.duration"
+    await comesTo(2, "gen_ai.client.operation.duration", { "gen_ai.operation.name": "embeddings" })
+    // Token counts are free, and no inference.
+    await comesTo(2, "gen_ai.client.operation.duration")
     await comesTo(3, duration, { "gen_ai.request.model": "claude-sonnet-4-5", "gen_ai.provider.name": "aws.bedrock" })
     await comesTo(2, duration, { "gen_ai.request.model": "claude-haiku-4-5", "gen_ai.provider.name": "gcp.vertex_ai" })
     await comesTo(1, duration, { "gen_ai.request.model": "claude-opus-4-7", "error.type": "cut" })

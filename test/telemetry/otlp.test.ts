@@ -158,7 +158,9 @@ describe("a log record", () => {
   })
 
   it("does not repeat what V8 quotes of a text that is not JSON", async () => {
-    const parsing = Effect.sync(() => JSON.parse("{'CANARY"))
+    const parse = () => JSON.parse('{"a": CANARY')
+    assert.throws(parse, "CANARY")
+    const parsing = Effect.sync(parse)
     await exporting(
       "logs",
       Effect.catchCause(parsing, (cause) => Effect.logError("oh", cause))

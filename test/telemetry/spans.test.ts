@@ -46,6 +46,14 @@ const within = (inner: Span, outer: Span) => {
   assert.isAtMost(inner.end, outer.end)
 }
 
+it("a health check has no span", async () => {
+  const { headers, traceId } = caller()
+  await (await fetch(`${gateway.url}/health`, { headers })).text()
+  // Spans are sent in the order in which they end.
+  await traced("/v1/messages", message("Hello"))
+  assert.isFalse(receiver.spans.some((span) => span.traceId === traceId))
+})
+
 describe("a request that succeeds", () => {
   it("has a server span in the caller's trace, by the HTTP conventions", async () => {
     const { trace, root, response } = await traced("/v1/messages?tag=query-is-not-recorded", message("Hello"))
