@@ -199,7 +199,7 @@ const joinTextArrays = (body: JsonObject): JsonObject =>
 
 /**
  * Fields that are not searched for outside addresses: every dialect translates them by their schema, and forwards nothing of them unread
- * but what `refuseReturned` searches.
+ * but what `refuseUnread` searches.
  */
 const readFields: ReadonlySet<string> = new Set([...ownFields, "messages", "response_format"])
 
@@ -209,8 +209,12 @@ const returnedIn = ({ extra_content }: { readonly extra_content?: unknown }): Js
   return anthropic === undefined ? {} : { extra_content: { anthropic } }
 }
 
-/** Why it may not leave, with its place. */
-const refuseReturned = ({ messages }: ChatRequest): string | undefined => {
+/** Why these may not leave, with the place: the format of an answer, which GPT gets whole, without its schema, and what is returned. */
+const refuseUnread = ({ messages, response_format }: ChatRequest): string | undefined => {
+  const format = objectOf(response_format)
+  const { schema: _, ...json_schema } = objectOf(format.json_schema)
+  const refused = refuseOutside({ response_format: { ...format, json_schema } })
+  if (refused !== undefined) return refused
   for (let at = 0; at < messages.length; at++) {
     const message = messages[at]
     if (message?.role !== "assistant") continue
@@ -261,7 +265,7 @@ export const chat: Surface<ChatRequest, PreparedChat, ApiError> = {
     const refusal =
       refuseCloudFields(request, ["store"]) ??
       refuseOutside(request, readFields) ??
-      refuseReturned(request) ??
+      refuseUnread(request) ??
       refuseChoice(request)
     if (refusal !== undefined) return Result.fail(invalid(refusal))
     const adjusted = new Adjusted()

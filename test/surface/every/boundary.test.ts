@@ -269,6 +269,21 @@ describe("chat", () => {
     })
   }
 
+  for (const model of ["gpt-5.1:il5", "gpt-oss-120b:il5"]) {
+    it(`${model}: a URL in the format of an answer, and not in its schema`, async () => {
+      const schema = { type: "object", properties: { url: { type: "string" }, source: { type: "string" } } }
+      const json_schema = { name: "a", schema }
+      const format = { type: "json_schema", json_schema }
+      for (const [where, response_format] of [
+        ["image_url", { type: "text", image_url: { url } }],
+        ["json_schema\\.file_url", { ...format, json_schema: { ...json_schema, file_url: url } }]
+      ] as const) {
+        await refused(path, chat(model, "hi", { response_format }), new RegExp(`^response_format\\.${where}: `))
+      }
+      assert.strictEqual((await send(path, chat(model, "hi", { response_format: format }))).status, 200)
+    })
+  }
+
   it("a cache in memory passes", async () => {
     const got = await send(path, chat("gpt-5.1:il5", "hi", { prompt_cache_retention: "in_memory" }))
     assert.strictEqual(got.status, 200, got.text)
