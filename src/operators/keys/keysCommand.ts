@@ -78,15 +78,13 @@ export const createKey = Effect.fnUntraced(function* (
   const expires = yield* endOf(options.expires, now, now, rules)
   const secret = newSecret()
   const id = `key_${crypto.randomUUID().replaceAll("-", "").slice(0, 12)}`
-  yield* changeBook(
-    file,
-    Effect.fnUntraced(function* ({ keys, teams }) {
-      const team = yield* parseGiven(options.team, parseTeam(teams))
-      const digest = digestOf(secret)
-      const key: Key = { id, name, digest, created: now, acknowledged: now, expires, team, tags, ...fields }
-      return { book: { keys: [...keys, key] }, result: undefined }
-    })
-  )
+  const add = Effect.fnUntraced(function* ({ keys, teams }: KeyBook) {
+    const team = yield* parseGiven(options.team, parseTeam(teams))
+    const digest = digestOf(secret)
+    const key: Key = { id, name, digest, created: now, acknowledged: now, expires, team, tags, ...fields }
+    return { book: { keys: [...keys, key] }, result: undefined }
+  })
+  yield* changeBook(file, add)
   yield* auditDone("key.created", { key_id: id, name })
   return `Created key ${id} (${name}) in ${file}.\n\n${secretText(secret)}\n${rules.notice ?? usageNotice}\n`
 })
@@ -97,19 +95,16 @@ const changeKey = <A>(
   id: string,
   change: (key: Key, book: KeyBook) => Effect.Effect<{ readonly key: Key; readonly result: A }, OperatorError>
 ) =>
-  changeBook(
-    file,
-    Effect.fnUntraced(function* (before) {
-      const key = before.keys.find((key) => key.id === id)
-      if (key === undefined) {
-        return yield* fail(
-          `There is no key ${JSON.stringify(id)} in ${file}. Show the IDs: npm run gateway -- keys list`
-        )
-      }
-      const { key: after, result } = yield* change(key, before)
-      return { book: { keys: before.keys.map((other) => (other === key ? after : other)) }, result }
-    })
-  )
+  changeBook(file, (book) => {
+    const key = book.keys.find((key) => key.id === id)
+    if (key === undefined) {
+      return fail(`There is no key ${JSON.stringify(id)} in ${file}. Show the IDs: npm run gateway -- keys list`)
+    }
+    return Effect.map(change(key, book), ({ key: after, result }) => ({
+      book: { keys: book.keys.map((other) => (other === key ? after : other)) },
+      result
+    }))
+  })
 
 /** Changes what is given and no more. `none`: options whose limits are removed, comma separated. */
 export const setKey = Effect.fnUntraced(function* (
@@ -143,17 +138,15 @@ const changeRefusal = (
   change: (before: Refused, title: string) => Effect.Effect<Refused, OperatorError>
 ) =>
   isCallerId(id)
-    ? changeBook(
-        file,
-        Effect.fnUntraced(function* ({ callers = [] }) {
-          const title = `caller ${id}`
-          const before: Refused = callers.find((caller) => caller.id === id) ?? {}
-          const after = yield* change(before, title)
-          const rest = callers.filter((caller) => caller.id !== id)
-          const isRefused = after.disabled !== undefined || after.revoked !== undefined
-          return { book: { callers: isRefused ? [...rest, { id, ...after }] : rest }, result: { before, title } }
-        })
-      )
+    ? changeBook(file, ({ callers = [] }) => {
+        const title = `caller ${id}`
+        const before: Refused = callers.find((caller) => caller.id === id) ?? {}
+        const rest = callers.filter((caller) => caller.id !== id)
+        return Effect.map(change(before, title), ({ disabled, revoked }) => ({
+          book: { callers: (disabled ?? revoked) ? [...rest, { id, disabled, revoked }] : rest },
+          result: { before, title }
+        }))
+      })
     : changeKey(file, id, (before) => {
         const title = `key ${id} (${before.name})`
         return Effect.map(change(before, title), ({ disabled, revoked }) => ({

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { auditDone } from "../../audit/Audit.ts"
 import type { Limits } from "../../contract/Security.ts"
-import { changeBook, type Team } from "../../limits/KeyFile.ts"
+import { changeBook, type KeyBook, type Team } from "../../limits/KeyFile.ts"
 import { fail } from "../../wire/OperatorError.ts"
 import { changeLimits, isShortName, parseLimits } from "./keyOptions.ts"
 
@@ -32,18 +32,13 @@ export const setTeam = Effect.fnUntraced(function* (
   { none, ...limits }: Limits & { readonly none?: string | undefined }
 ) {
   const given = yield* parseLimits(limits)
-  const changes = yield* changeBook(
-    file,
-    Effect.fnUntraced(function* ({ teams }) {
-      const before = teams.find((other) => other.name === name)
-      if (before === undefined) return yield* unknown(name, file)
-      const { after, changes } = yield* changeLimits(before, given, none)
-      return {
-        book: { teams: teams.map((other) => (other === before ? after : other)) },
-        result: changes
-      }
-    })
-  )
+  const change = Effect.fnUntraced(function* ({ teams }: KeyBook) {
+    const before = teams.find((other) => other.name === name)
+    if (before === undefined) return yield* unknown(name, file)
+    const { after, changes } = yield* changeLimits(before, given, none)
+    return { book: { teams: teams.map((other) => (other === before ? after : other)) }, result: changes }
+  })
+  const changes = yield* changeBook(file, change)
   yield* auditDone("team.changed", { team: name, changes })
   return `Team ${name}: ${changes}. Gateways take it up within 5 seconds.\n`
 })
