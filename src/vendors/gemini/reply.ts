@@ -93,7 +93,7 @@ export const reader: Dialect["reader"] = (route) => {
     whole: (body, out) => {
       const fault = read(body, out)
       if (fault !== undefined) return fault
-      if (finish === undefined && !Array.isArray(body.candidates)) return invalidBody
+      if (finish === undefined && !isObject(arrayOf(body.candidates)[0])) return invalidBody
       // Without a word of its end an answer is not known to be whole.
       finish ??= "content_filter"
       logprobs = readLogprobs(candidateOf(body).logprobsResult)

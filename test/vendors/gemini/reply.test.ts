@@ -56,7 +56,7 @@ describe("replies", () => {
     expect(answer.usage).toEqual({ input: 11, output: 7, cached: 4, reasoning: 5 })
   })
 
-  it.each([[{}], [{ candidates: null }], [{ candidates: "<html>" }], [{ usageMetadata: {} }]])(
+  it.each([[{}], [{ candidates: [] }], [{ candidates: null }], [{ candidates: "<html>" }], [{ usageMetadata: {} }]])(
     "%j is no answer",
     (body) => expect(failureOf(dialect(flash).reply(body, flash))).toEqual(invalidBody)
   )
