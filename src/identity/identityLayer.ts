@@ -148,7 +148,10 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
 
       const onEnd = (caller: CallerIdentity, end: () => void) => {
         const holds = checks.get(caller)
-        return holds === undefined ? () => {} : access.onEnd(holds, end)
+        if (holds?.()) return access.onEnd(holds, end)
+        // The file has changed while the request waited.
+        if (holds !== undefined) end()
+        return () => {}
       }
 
       yield* watchFile({

@@ -370,6 +370,9 @@ describe("the identity file", () => {
           writeIdentity(everybody({ rules: [{ issuer: issuer.url, claims: { sub: "job-2" } }] }), file)
           yield* Effect.timeout(Fiber.join(stream), "2 seconds")
           assert.isUndefined(kept.pollUnsafe())
+          // One that begins later, of a request that came before.
+          yield* Effect.sleep("50 millis")
+          yield* Effect.timeout(end(one), "2 seconds")
           assert.match(yield* whyOf(), /No rule/)
           yield* caller({ claims: { sub: "job-2" } })
         })
