@@ -44,20 +44,19 @@ const replicaNotes = {
 }
 
 /** Replicas learn it from their Redis within two seconds, whenever they see the key file. `ids`: keys, callers and digests of secrets. */
-const notifying = <E, R>(
+const notifying = Effect.fnUntraced(function* <E, R>(
   gateway: GatewaySettings,
   refused: boolean,
   changed: Effect.Effect<{ readonly text: string; readonly ids: ReadonlyArray<string> }, E, R>
-) =>
-  Effect.flatMap(changed, ({ ids, text }) =>
-    ids.length === 0
-      ? Effect.succeed(text)
-      : Effect.match(tellReplicas(gateway, ids, refused), {
-          onFailure: ({ message }) =>
-            `${text}Replicas were not notified: ${message}. They follow when they read the key file.\n`,
-          onSuccess: (answer) => text + replicaNotes[answer]
-        })
-  )
+) {
+  const { ids, text } = yield* changed
+  if (ids.length === 0) return text
+  return yield* Effect.match(tellReplicas(gateway, ids, refused), {
+    onFailure: ({ message }) =>
+      `${text}Replicas were not notified: ${message}. They follow when they read the key file.\n`,
+    onSuccess: (answer) => text + replicaNotes[answer]
+  })
+})
 
 /** A command that refuses one key or caller, or takes it again. */
 const refusal = <E, R>(

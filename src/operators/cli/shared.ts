@@ -20,22 +20,21 @@ export const onFlag = (name: string, description: string) =>
 export const jsonFlag = onFlag("json", "print JSON")
 
 /** What a command has done goes to the audit log, with who did it. */
-const audited = <A, E, R>(gateway: GatewaySettings, command: Effect.Effect<A, E, R>) =>
-  Effect.gen(function* () {
-    const acts: Array<Act> = []
-    const done = yield* Effect.provideService(command, Audit, (act) => void acts.push(act))
-    const file = Option.getOrUndefined(gateway.auditLog)
-    // Standard output is for what a command answers.
-    if (file === undefined || file === "stdout") return done
-    const actor = { kind: "operator", user: userInfo().username, host: hostname() } as const
-    const appending = appendAudit(
-      file,
-      acts.map((act) => ({ ...act, actor })),
-      recordOptions(gateway)
-    )
-    yield* rephrase(appending, (why) => `it is done, but the audit log ${file} cannot be written: ${why}`)
-    return done
-  })
+const audited = Effect.fnUntraced(function* <A, E, R>(gateway: GatewaySettings, command: Effect.Effect<A, E, R>) {
+  const acts: Array<Act> = []
+  const done = yield* Effect.provideService(command, Audit, (act) => void acts.push(act))
+  const file = Option.getOrUndefined(gateway.auditLog)
+  // Standard output is for what a command answers.
+  if (file === undefined || file === "stdout") return done
+  const actor = { kind: "operator", user: userInfo().username, host: hostname() } as const
+  const appending = appendAudit(
+    file,
+    acts.map((act) => ({ ...act, actor })),
+    recordOptions(gateway)
+  )
+  yield* rephrase(appending, (why) => `it is done, but the audit log ${file} cannot be written: ${why}`)
+  return done
+})
 
 export const printing = <const Config extends Command.Command.Config, E, R>(
   name: string,
