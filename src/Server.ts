@@ -156,13 +156,12 @@ interface ServeOptions<E, R> extends GatewayOptions {
   readonly whenListening: (port: number) => Effect.Effect<void, E, R>
 }
 
-const listening = <E, R>({ settings, whenListening }: ServeOptions<E, R>) =>
-  Effect.gen(function* () {
-    const { address } = yield* HttpServer.HttpServer
-    yield* whenListening(address._tag === "UnixPathAddress" ? settings.port : address.port)
-    // A process that is killed writes none at its end.
-    flushCompileCache()
-  })
+const listening = Effect.fnUntraced(function* <E, R>({ settings, whenListening }: ServeOptions<E, R>) {
+  const { address } = yield* HttpServer.HttpServer
+  yield* whenListening(address._tag === "UnixPathAddress" ? settings.port : address.port)
+  // A process that is killed writes none at its end.
+  flushCompileCache()
+})
 
 /**
  * On the way down `/health` answers `draining`; after the delay the listener closes; streams may finish until the timeout, and are

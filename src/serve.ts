@@ -110,38 +110,37 @@ const foundations = ({ gateway, clouds }: Loaded): ReadonlyArray<string> => [
 ]
 
 /** The one line that the gateway serves (docs/operation.md#commands), and a first request for the sandbox. */
-const announce = (loaded: Loaded, port: number) =>
-  Effect.gen(function* () {
-    const { gateway, clouds } = loaded
-    const active = activeClouds(clouds)
-    const { list, leftOut } = requestable(yield* loadCatalog(gateway), sitesOf(clouds))
-    const host = gateway.host.includes(":") ? `[${gateway.host}]` : gateway.host
-    const address = `${Option.isSome(gateway.tlsCert) ? "https" : "http"}://${host}:${port}`
-    const facts = [
-      `clouds: ${clouds.simulated ? "sandbox" : [...active].join(", ")}`,
-      `${list.length} model IDs`,
-      ...foundations(loaded)
-    ]
-    yield* Console.log(statement("info", `listening on ${address} (${facts.join("; ")})`))
-    for (const { servedBy, setting, url } of loopbacksOf(clouds)) {
-      yield* Effect.logWarning(
-        `${setting} is on loopback: replies name ${servedBy}, and where the text goes from there is not checked`
-      ).pipe(Effect.annotateLogs({ setting, url, served_by: servedBy }))
-    }
-    for (const line of [...leftOutLines(leftOut), ...unknownSettingLines(environment())]) {
-      yield* Effect.logWarning(line)
-    }
-    if (clouds.simulated) {
-      const hint = `This is the sandbox: three simulated clouds on this machine, no data leaves it. Try:
+const announce = Effect.fnUntraced(function* (loaded: Loaded, port: number) {
+  const { gateway, clouds } = loaded
+  const active = activeClouds(clouds)
+  const { list, leftOut } = requestable(yield* loadCatalog(gateway), sitesOf(clouds))
+  const host = gateway.host.includes(":") ? `[${gateway.host}]` : gateway.host
+  const address = `${Option.isSome(gateway.tlsCert) ? "https" : "http"}://${host}:${port}`
+  const facts = [
+    `clouds: ${clouds.simulated ? "sandbox" : [...active].join(", ")}`,
+    `${list.length} model IDs`,
+    ...foundations(loaded)
+  ]
+  yield* Console.log(statement("info", `listening on ${address} (${facts.join("; ")})`))
+  for (const { servedBy, setting, url } of loopbacksOf(clouds)) {
+    yield* Effect.logWarning(
+      `${setting} is on loopback: replies name ${servedBy}, and where the text goes from there is not checked`
+    ).pipe(Effect.annotateLogs({ setting, url, served_by: servedBy }))
+  }
+  for (const line of [...leftOutLines(leftOut), ...unknownSettingLines(environment())]) {
+    yield* Effect.logWarning(line)
+  }
+  if (clouds.simulated) {
+    const hint = `This is the sandbox: three simulated clouds on this machine, no data leaves it. Try:
 
   curl -N ${address}/v1/messages -H 'x-api-key: sandbox-key' -H 'content-type: application/json' \\
     -d '{"model":"claude-sonnet-4-5:il5","max_tokens":300,"stream":true,"messages":[{"role":"user","content":"What can you do?"}]}'
 
 The reference is at ${address}/docs; a chat in the terminal is: npm run gateway -- chat --model claude-sonnet-4-5:il5
 `
-      yield* Console.log(statement("info", hint))
-    }
-  })
+    yield* Console.log(statement("info", hint))
+  }
+})
 
 /** A first process that has workers serves nothing, and does not load the server. */
 export const serve = Effect.gen(function* () {

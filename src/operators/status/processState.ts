@@ -58,23 +58,22 @@ const parse = (text: string): ReadonlyArray<ProcessState> =>
   )
 
 /** What processes posted, each while a status page is open and only then; nothing while the store is lost. */
-export const makeReplicas = (own: () => ProcessState) =>
-  Effect.gen(function* () {
-    const board = yield* StatusBoard
-    const { instance } = own()
-    yield* board
-      .post(instance, () => JSON.stringify(own()))
-      .pipe(
-        Effect.orElseSucceed(() => false),
-        Effect.flatMap((open) => Effect.sleep(open ? busy : idle)),
-        Effect.forever,
-        Effect.forkScoped
-      )
-    return board.read.pipe(
-      Effect.map((texts) => texts.flatMap(parse)),
-      Effect.orElseSucceed((): ReadonlyArray<ProcessState> => [])
+export const makeReplicas = Effect.fnUntraced(function* (own: () => ProcessState) {
+  const board = yield* StatusBoard
+  const { instance } = own()
+  yield* board
+    .post(instance, () => JSON.stringify(own()))
+    .pipe(
+      Effect.orElseSucceed(() => false),
+      Effect.flatMap((open) => Effect.sleep(open ? busy : idle)),
+      Effect.forever,
+      Effect.forkScoped
     )
-  })
+  return board.read.pipe(
+    Effect.map((texts) => texts.flatMap(parse)),
+    Effect.orElseSucceed((): ReadonlyArray<ProcessState> => [])
+  )
+})
 
 type Counts = ReturnType<typeof emptyCounts>
 

@@ -148,33 +148,32 @@ const viewDeployments = (
 }
 
 /** Made with the server; each run reads the state of all processes. Times are in milliseconds since the epoch. */
-export const makeView = (activity: Activity["Service"]) =>
-  Effect.gen(function* () {
-    const catalog = yield* CatalogStore
-    const clouds = yield* Clouds
-    const setup = yield* makeSetup
-    const use = yield* makeUse
-    const own = () => processState(activity, Date.now())
-    const replicas = yield* makeReplicas(own)
-    return Effect.gen(function* () {
-      // This process's own post is older than its state.
-      const states = [...new Map([...(yield* replicas), own()].map((state) => [state.instance, state])).values()]
-      const now = yield* Clock.currentTimeMillis
-      const sum = (of: (state: ProcessState) => number) => states.reduce((total, state) => total + of(state), 0)
-      return {
-        now,
-        setup: yield* setup,
-        processes: states
-          .map(({ host, memory, pid, startedAt }) => ({ host, memory, pid, startedAt }))
-          .sort((a, b) => a.host.localeCompare(b.host) || a.pid - b.pid),
-        requestsInFlight: sum((state) => state.requestsInFlight),
-        streamsInFlight: sum((state) => state.streamsInFlight),
-        lostStores: [...new Set(states.flatMap(({ lostStores }) => lostStores))],
-        refusedFiles: [...new Set(states.flatMap(({ refusedFiles }) => refusedFiles))],
-        deployments: viewDeployments(deploymentsOf(catalog.current().list, clouds), states, now),
-        use: yield* use,
-        refusals: joinCounts(states.map(({ refusals }) => refusals)),
-        flags: joinCounts(states.map(({ flags }) => flags))
-      }
-    })
+export const makeView = Effect.fnUntraced(function* (activity: Activity["Service"]) {
+  const catalog = yield* CatalogStore
+  const clouds = yield* Clouds
+  const setup = yield* makeSetup
+  const use = yield* makeUse
+  const own = () => processState(activity, Date.now())
+  const replicas = yield* makeReplicas(own)
+  return Effect.gen(function* () {
+    // This process's own post is older than its state.
+    const states = [...new Map([...(yield* replicas), own()].map((state) => [state.instance, state])).values()]
+    const now = yield* Clock.currentTimeMillis
+    const sum = (of: (state: ProcessState) => number) => states.reduce((total, state) => total + of(state), 0)
+    return {
+      now,
+      setup: yield* setup,
+      processes: states
+        .map(({ host, memory, pid, startedAt }) => ({ host, memory, pid, startedAt }))
+        .sort((a, b) => a.host.localeCompare(b.host) || a.pid - b.pid),
+      requestsInFlight: sum((state) => state.requestsInFlight),
+      streamsInFlight: sum((state) => state.streamsInFlight),
+      lostStores: [...new Set(states.flatMap(({ lostStores }) => lostStores))],
+      refusedFiles: [...new Set(states.flatMap(({ refusedFiles }) => refusedFiles))],
+      deployments: viewDeployments(deploymentsOf(catalog.current().list, clouds), states, now),
+      use: yield* use,
+      refusals: joinCounts(states.map(({ refusals }) => refusals)),
+      flags: joinCounts(states.map(({ flags }) => flags))
+    }
   })
+})
