@@ -72,18 +72,14 @@ export const reader: Dialect["reader"] = (route) => {
     out.push({ type: "arguments", index: call.index, text })
   }
 
-  const say = (at: number, text: Json | undefined, logprobs: Json | undefined, out: Pieces): void => {
-    if (typeof text !== "string" || text === "") return
+  const say = (type: "text" | "refusal", at: number, said: Json | undefined, out: Pieces, logprobs?: Json): void => {
+    if (typeof said !== "string" || said === "") return
     messages.add(at)
-    if (speaking !== undefined && speaking !== at) addText(between, out)
-    speaking = at
-    addText(text, out, likelihoods(arrayOf(logprobs)))
-  }
-
-  const refuse = (at: number, text: Json | undefined, out: Pieces): void => {
-    if (typeof text !== "string" || text === "") return
-    messages.add(at)
-    out.push({ type: "refusal", text })
+    if (type === "text") {
+      if (speaking !== undefined && speaking !== at) addText(between, out)
+      speaking = at
+    }
+    addText(said, out, likelihoods(arrayOf(logprobs)), type)
   }
 
   /** A whole item: what of it did not come in pieces. */
@@ -97,8 +93,8 @@ export const reader: Dialect["reader"] = (route) => {
       out.push({ type: "call-end", index: call.index })
     } else if (item.type === "message" && !messages.has(at)) {
       for (const part of arrayOf(item.content).map(objectOf)) {
-        say(at, part.type === "output_text" ? part.text : undefined, part.logprobs, out)
-        refuse(at, part.type === "refusal" ? part.refusal : undefined, out)
+        if (part.type === "output_text") say("text", at, part.text, out, part.logprobs)
+        if (part.type === "refusal") say("refusal", at, part.refusal, out)
         annotate(arrayOf(part.annotations), out)
       }
     }
@@ -129,7 +125,7 @@ export const reader: Dialect["reader"] = (route) => {
       const at = numberOf(fields.output_index) ?? 0
       switch (fields.type) {
         case "response.output_text.delta":
-          say(at, fields.delta, fields.logprobs, out)
+          say("text", at, fields.delta, out, fields.logprobs)
           break
         case "response.function_call_arguments.delta":
           args(calls.get(at), fields.delta, out)
@@ -143,7 +139,7 @@ export const reader: Dialect["reader"] = (route) => {
           settle(at, objectOf(fields.item), out)
           break
         case "response.refusal.delta":
-          refuse(at, fields.delta, out)
+          say("refusal", at, fields.delta, out)
           break
         case "response.output_text.annotation.added":
           annotate([fields.annotation ?? null], out)
