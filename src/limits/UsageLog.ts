@@ -166,7 +166,8 @@ export const makeUsageLog = Effect.fnUntraced(function* (
   }: Omit<UsageLogOptions, "signingKey"> & ChainOptions,
   before?: Head
 ) {
-  const queue = yield* Queue.dropping<UsageRecord | AuditEvent | Seal, Cause.Done>(capacity)
+  // Bounded where records come in: signatures are few, and each has its place.
+  const queue = yield* Queue.unbounded<UsageRecord | AuditEvent | Seal, Cause.Done>()
   const chain = makeChain(before, options)
   const seal = (when: Seal) => {
     if (options.signer !== undefined) Queue.offerUnsafe(queue, when)
@@ -254,7 +255,8 @@ export const makeUsageLog = Effect.fnUntraced(function* (
   )
   const run = Effect.runForkWith(yield* Effect.context<never>())
   const take = (record: UsageRecord | AuditEvent): void => {
-    if (!Queue.offerUnsafe(queue, record)) run(Effect.andThen(complain("cannot keep up"), spill([chain.link(record)])))
+    if (Queue.sizeUnsafe(queue) < capacity && Queue.offerUnsafe(queue, record)) return
+    run(Effect.andThen(complain("cannot keep up"), spill([chain.link(record)])))
   }
   return {
     /** Records a request; never throws. Successful token counts are not recorded (docs/operation.md#usage-records). */

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { ocsfPlace } from "../../src/limits/ocsf.ts"
 import { makeUsageLog } from "../../src/limits/UsageLog.ts"
@@ -147,6 +147,25 @@ describe("a usage log with a key", () => {
         "chain.signed"
       ])
     }).pipe(Effect.scoped)
+  )
+
+  it.live("signs at the stop also where as many records wait as may", () =>
+    Effect.gen(function* () {
+      let text = ""
+      const open = yield* Deferred.make<void>()
+      const sink = (more: string) =>
+        Effect.map(Deferred.await(open), () => {
+          text += more
+        })
+      yield* Effect.gen(function* () {
+        const { record: add } = yield* makeUsageLog(sink, { signer, capacity: 2 })
+        yield* Effect.sleep("20 millis")
+        for (let n = 0; n < 2; n++) add(record(n))
+        yield* Effect.forkDetach(Effect.delay(Deferred.succeed(open, undefined), "50 millis"))
+      }).pipe(Effect.scoped)
+      const { breaks, open: unproven } = yield* Effect.promise(() => check(text.trim().split("\n")))
+      assert.deepStrictEqual([breaks, unproven], [0, []])
+    })
   )
 
   it.each([
