@@ -127,7 +127,10 @@ const isHost = (text: string, start: number, from: number): boolean => {
     const suffix = host.slice(host.lastIndexOf(".") + 1).toLowerCase()
     return isSecure || isPointed || suffix.length <= 3 || ownNames.has(suffix) || isSuffix(suffix)
   }
-  return after === slash && /^[a-z]/i.test(host) && (start === 0 || is(quotes, unitAt(text, start - 1)))
+  // A name without a dot: at the start of a value, with more of a URL behind it, or as the whole value.
+  if (!/^[a-z]/i.test(host) || !(start === 0 || is(quotes, unitAt(text, start - 1)))) return false
+  const isWhole = from + run.length === text.length || is(quotes, after)
+  return /^(?:[/?#]|:\d)/.test(text.slice(from + run.length, from + run.length + 2)) || (isSecure && isWhole)
 }
 
 export interface Uri {
