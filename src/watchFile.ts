@@ -1,6 +1,6 @@
 /** Files that operators change while the gateway runs: keys, the catalog, certificates. */
 import { hash } from "node:crypto"
-import { Clock, type Duration, Effect, Metric, type Scope } from "effect"
+import { Clock, type Duration, Effect, Metric } from "effect"
 import { Audit } from "./audit/Audit.ts"
 
 const readAt = Metric.gauge("gateway_file_read_timestamp_seconds", {
@@ -36,7 +36,7 @@ interface WatchOptions<A, E extends { readonly message: string }, R> {
  * Reads the file regularly until the scope closes. Texts are compared, not times: a mounted Secret or ConfigMap changes by a
  * swapped symlink, and times can stand still. A problem is logged once, until it changes or is gone.
  */
-export const watchFile = <A, E extends { readonly message: string }, R>({
+export const watchFile = Effect.fnUntraced(function* <A, E extends { readonly message: string }, R>({
   kind,
   path,
   read,
@@ -47,47 +47,44 @@ export const watchFile = <A, E extends { readonly message: string }, R>({
   take,
   complaint,
   looked = () => Effect.void
-}: WatchOptions<A, E, R>): Effect.Effect<void, never, R | Scope.Scope> =>
-  Effect.gen(function* () {
-    const audit = yield* Audit
-    let taken = version(initial)
-    let problem = ""
-    let end = ends?.(initial)
-    const measure = Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
-      yield* Metric.update(Metric.withAttributes(readAt, { kind }), now / 1000)
-      if (end === undefined || !Number.isFinite(end)) return
-      yield* Metric.update(Metric.withAttributes(daysLeft, { kind }), (end - now) / 86_400_000)
-    })
-    const isRead = () => {
-      if (taken === undefined) return
-      audit({ audit: "file.read", outcome: "success", detail: { kind, path, sha256: hash("sha256", taken) } })
-    }
-    isRead()
-    if (taken !== undefined) yield* measure
-    const look = Effect.gen(function* () {
-      const latest = yield* read
-      const changed = version(latest)
-      if (changed !== taken) {
-        yield* take(latest)
-        taken = changed
-        end = ends?.(latest)
-        isRead()
-      }
-      problem = ""
-      if (taken !== undefined) yield* measure
-      yield* looked(true)
-    }).pipe(
-      // The next look is made whatever happens.
-      Effect.catchDefect((defect) =>
-        Effect.fail({ message: defect instanceof Error ? defect.message : String(defect) })
-      ),
-      Effect.catch(({ message }) => {
-        const isLogged = message === problem
-        problem = message
-        if (!isLogged) audit({ audit: "file.refused", outcome: "failure", reason: message, detail: { kind, path } })
-        return Effect.andThen(isLogged ? Effect.void : Effect.logError(complaint(message)), looked(false))
-      })
-    )
-    yield* Effect.sleep(every).pipe(Effect.andThen(look), Effect.forever, Effect.forkScoped({ startImmediately: true }))
+}: WatchOptions<A, E, R>) {
+  const audit = yield* Audit
+  let taken = version(initial)
+  let problem = ""
+  let end = ends?.(initial)
+  const measure = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    yield* Metric.update(Metric.withAttributes(readAt, { kind }), now / 1000)
+    if (end === undefined || !Number.isFinite(end)) return
+    yield* Metric.update(Metric.withAttributes(daysLeft, { kind }), (end - now) / 86_400_000)
   })
+  const isRead = () => {
+    if (taken === undefined) return
+    audit({ audit: "file.read", outcome: "success", detail: { kind, path, sha256: hash("sha256", taken) } })
+  }
+  isRead()
+  if (taken !== undefined) yield* measure
+  const look = Effect.gen(function* () {
+    const latest = yield* read
+    const changed = version(latest)
+    if (changed !== taken) {
+      yield* take(latest)
+      taken = changed
+      end = ends?.(latest)
+      isRead()
+    }
+    problem = ""
+    if (taken !== undefined) yield* measure
+    yield* looked(true)
+  }).pipe(
+    // The next look is made whatever happens.
+    Effect.catchDefect((defect) => Effect.fail({ message: defect instanceof Error ? defect.message : String(defect) })),
+    Effect.catch(({ message }) => {
+      const isLogged = message === problem
+      problem = message
+      if (!isLogged) audit({ audit: "file.refused", outcome: "failure", reason: message, detail: { kind, path } })
+      return Effect.andThen(isLogged ? Effect.void : Effect.logError(complaint(message)), looked(false))
+    })
+  )
+  yield* Effect.sleep(every).pipe(Effect.andThen(look), Effect.forever, Effect.forkScoped({ startImmediately: true }))
+})
