@@ -95,6 +95,17 @@ describe.each(codes)("%s", (code, reason, words) => {
   )
 })
 
+it.effect("a file that cannot be replaced leaves nothing beside it", () =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const folder = yield* files.makeTempDirectoryScoped()
+    yield* files.makeDirectory(join(folder, "keys.json/in-the-way"), { recursive: true })
+    const { message } = yield* Effect.flip(writeAtomic(join(folder, "keys.json"), "{}"))
+    assert.match(message, /^cannot write .*keys\.json: /)
+    assert.deepStrictEqual(yield* files.readDirectory(folder), ["keys.json"])
+  }).pipe(Effect.provide(NodeFileSystem.layer))
+)
+
 describe("a device that is full", () => {
   it.live("is called so by the usage log and by doctor", () => {
     const { lines, logged } = listen()

@@ -1,5 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { GatewayError } from "../../src/catalog/GatewayError.ts"
+import { type CallSpan, makeCallSpans } from "../../src/telemetry/spans.ts"
 import { open as post } from "../support/http.ts"
 import { type Receiver, type Span, startReceiver } from "./receiver.ts"
 import { caller, exportTo, type GatewayProcess, message, startProcess } from "./support.ts"
@@ -53,6 +57,28 @@ it("a health check has no span", async () => {
   await traced("/v1/messages", message("Hello"))
   assert.isFalse(receiver.spans.some((span) => span.traceId === traceId))
 })
+
+it.effect("a call lasts to its last byte, its failure, or until it is given up, however late it is ended", () =>
+  Effect.gen(function* () {
+    const open = yield* makeCallSpans
+    const labels = { provider: "p", model: "m", level: "il5", sandbox: true, address: "a", port: 1 }
+    const options = { operation: "messages", deployment: "d", region: "r", stream: false, ...labels } as const
+    const failure = new GatewayError({ reason: "upstream", message: "no" })
+    for (const over of [
+      (call: CallSpan) => call.received(),
+      (call: CallSpan) => call.fail(failure),
+      (call: CallSpan) => call.cancelled()
+    ]) {
+      const call = open(options, undefined)
+      yield* TestClock.adjust("1 second")
+      over(call)
+      yield* TestClock.adjust("1 second")
+      const [from, to] = call.period()
+      assert.strictEqual(to - from, 1_000_000_000n)
+      call.end()
+    }
+  })
+)
 
 describe("a request that succeeds", () => {
   it("has a server span in the caller's trace, by the HTTP conventions", async () => {
