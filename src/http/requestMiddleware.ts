@@ -26,7 +26,8 @@ import { CurrentRecord, makeMemoryBudget, RequestRecord } from "./RequestRecord.
 const documents: ReadonlySet<string> = new Set(["/", "/docs", "/openapi.json"])
 
 const noRoute = (method: string, path: string): GatewayError => {
-  const allow = endpointAt(path)?.method
+  // The usage notice is always there.
+  const allow = path === "/" ? "GET" : endpointAt(path)?.method
   if (allow !== undefined && allow !== method) {
     return new GatewayError({
       reason: "method",

@@ -67,7 +67,8 @@ describe("paths and methods", () => {
     ["/v1/embeddings", "GET", "POST"],
     ["/v1/models", "POST", "GET"],
     ["/v1/models/x", "DELETE", "GET"],
-    ["/health", "POST", "GET"]
+    ["/health", "POST", "GET"],
+    ["/", "POST", "GET"]
   ] as const) {
     it(`405 for ${method} ${path}`, async () => {
       const got = await get(`${gateway.url}${path}`, key, method)
