@@ -1,39 +1,29 @@
 /** Checks of the clouds without a request for a model: credentials, and the clock. */
 import { Dispatcher } from "@effect/platform-node/NodeHttpClient"
-import { Duration, Effect, Layer, Option, Record, type Scope } from "effect"
-import type { Cloud } from "../../catalog/clouds.ts"
+import { Duration, Effect, Layer, Option, Record } from "effect"
 import * as azure from "../../cloud/azure.ts"
 import * as bedrock from "../../cloud/bedrock.ts"
 import { connections } from "../../cloud/connections.ts"
-import type { Credential } from "../../cloud/credentials.ts"
 import * as vertex from "../../cloud/vertex.ts"
 import { type GatewaySettings, Settings } from "../../Settings.ts"
 import type { CloudSettings } from "../../settings/clouds.ts"
 import { rephrase } from "../../wire/OperatorError.ts"
 import { type Check, fail, ok, orFail, warn } from "./Finding.ts"
 
-interface Target {
-  readonly cloud: Cloud
-  readonly credential: string
-  readonly auth: Effect.Effect<Credential, { readonly message: string }, Scope.Scope>
-  readonly origin: string
-  readonly region: string
-}
-
 /** The name of the first that is set. */
 const firstSet = (named: Readonly<Record<string, Option.Option<unknown>>>, otherwise: string): string =>
   Object.keys(Record.getSomes(named))[0] ?? otherwise
 
-export const targets = (clouds: CloudSettings): ReadonlyArray<Target> => [
+export const targets = (clouds: CloudSettings) => [
   ...Option.toArray(clouds.vertex).map((settings) => ({
-    cloud: "vertex" as const,
+    cloud: "vertex",
     credential: firstSet({ VERTEX_ACCESS_TOKEN: settings.accessToken }, "Application Default Credentials"),
     auth: vertex.credentialOf(settings),
     origin: Option.getOrElse(settings.baseUrl, () => vertex.host(settings.location)),
     region: settings.location
   })),
   ...Option.toArray(clouds.bedrock).map((settings) => ({
-    cloud: "bedrock" as const,
+    cloud: "bedrock",
     credential: firstSet(
       { AWS_BEARER_TOKEN_BEDROCK: settings.bearerToken, AWS_ACCESS_KEY_ID: settings.keys },
       "the AWS default chain"
@@ -43,7 +33,7 @@ export const targets = (clouds: CloudSettings): ReadonlyArray<Target> => [
     region: settings.region
   })),
   ...Option.toArray(clouds.azure).map((settings) => ({
-    cloud: "azure" as const,
+    cloud: "azure",
     credential: firstSet(
       {
         AZURE_OPENAI_API_KEY: settings.apiKey,
@@ -58,6 +48,8 @@ export const targets = (clouds: CloudSettings): ReadonlyArray<Target> => [
     region: settings.region
   }))
 ]
+
+type Target = ReturnType<typeof targets>[number]
 
 /** Got as a call would get it. */
 const credentialFound = Effect.fnUntraced(
