@@ -151,18 +151,6 @@ export const gatewayLayer = (options: GatewayOptions) => {
   )
 }
 
-interface ServeOptions<E, R> extends GatewayOptions {
-  /** Run once, when connections are taken on this port. */
-  readonly whenListening: (port: number) => Effect.Effect<void, E, R>
-}
-
-const listening = Effect.fnUntraced(function* <E, R>({ settings, whenListening }: ServeOptions<E, R>) {
-  const { address } = yield* HttpServer.HttpServer
-  yield* whenListening(address._tag === "UnixPathAddress" ? settings.port : address.port)
-  // A process that is killed writes none at its end.
-  flushCompileCache()
-})
-
 /**
  * On the way down `/health` answers `draining`; after the delay the listener closes; streams may finish until the timeout, and are
  * then ended in-band. After an error that no handler took there is no time for either.
@@ -184,10 +172,22 @@ const drainOnShutdown = ({ drainDelay, drainTimeout }: GatewaySettings) =>
 /** For what is done after a crash: requests are cut off, their records written, telemetry sent. */
 const afterCrash = Duration.seconds(20)
 
-/** Serves in this process, from its start to the end of its last stream. */
-export const serveHere = <E, R>(options: ServeOptions<E, R>) => {
+/**
+ * Serves in this process, from its start to the end of its last stream. `whenListening` is run once, when connections are taken on
+ * this port.
+ */
+export const serveHere = <E, R>(
+  options: GatewayOptions,
+  whenListening: (port: number) => Effect.Effect<void, E, R>
+) => {
   const { settings } = options
-  const serving = Layer.mergeAll(Layer.effectDiscard(listening(options)), drainOnShutdown(settings)).pipe(
+  const listening = Effect.gen(function* () {
+    const { address } = yield* HttpServer.HttpServer
+    yield* whenListening(address._tag === "UnixPathAddress" ? settings.port : address.port)
+    // A process that is killed writes none at its end.
+    flushCompileCache()
+  })
+  const serving = Layer.mergeAll(Layer.effectDiscard(listening), drainOnShutdown(settings)).pipe(
     Layer.provide(gatewayLayer(options)),
     Layer.provide(Option.isSome(settings.metricsPort) ? Activity.layer : Layer.empty)
   )

@@ -151,7 +151,7 @@ export const serve = Effect.gen(function* () {
   const whenListening = (port: number) => (isWorker ? reportReady(port) : announce(loaded, port))
   if (isWorker || settings.workers === 1) {
     const { serveHere } = yield* Effect.promise(() => import("./Server.ts"))
-    return yield* serveHere({ settings, clouds, sandbox: clouds.simulated, whenListening })
+    return yield* serveHere({ settings, clouds, sandbox: clouds.simulated }, whenListening)
   }
   const workers = runWorkers({ settings, environment: forWorkers, announce: whenListening })
   // The workers have done nothing wrong, and drain.
