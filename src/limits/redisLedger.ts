@@ -105,9 +105,11 @@ export const makeRedisLedger = Effect.fnUntraced(function* ({
     )
 
   const hold = Effect.fnUntraced(function* (request: Parameters<typeof sendHold>[1]) {
+    // The epoch may be another one when the answer comes.
+    const askedIn = epoch
     const [granted, ...numbers] = yield* attempt((epoch) => sendHold(epoch, request))
     const now = yield* steadyMillis
-    if (granted === "1" && request.id !== undefined) openIn.set(request.id, epoch)
+    if (granted === "1" && request.id !== undefined) openIn.set(request.id, askedIn)
     const shares = request.demands.map(({ account }, n) => {
       const [spent = 0, held = 0, amount = 0] = numbers.slice(3 * n, 3 * n + 3).map(Number)
       see(account, spent, now)
