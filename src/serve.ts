@@ -153,7 +153,7 @@ export const serve = Effect.gen(function* () {
     const { serveHere } = yield* Effect.promise(() => import("./Server.ts"))
     return yield* serveHere({ settings, clouds, sandbox: clouds.simulated }, whenListening)
   }
-  const workers = runWorkers({ settings, environment: forWorkers, announce: whenListening })
+  const workers = runWorkers(settings, forWorkers, whenListening)
   // The workers have done nothing wrong, and drain.
   const within = Duration.sum(Duration.sum(settings.drainDelay, settings.drainTimeout), Duration.seconds(20))
   return yield* Effect.provide(Effect.raceFirst(workers, crash(within)), logsLayer(settings))

@@ -21,14 +21,6 @@ const young = 60_000
 /** Beyond the drain's own time, for what a worker does when its streams have ended. */
 const patience = Duration.seconds(10)
 
-interface WorkersOptions<E, R> {
-  readonly settings: GatewaySettings
-  /** Overrides the environment of each worker. */
-  readonly environment: Readonly<Record<string, string>>
-  /** Run once, when all workers serve on this port. */
-  readonly announce: (port: number) => Effect.Effect<void, E, R>
-}
-
 /**
  * What differs between workers and one process: the limit of requests in flight is divided; each has a metrics port of its own, counted up
  * from `GATEWAY_METRICS_PORT`, because each counts for itself.
@@ -69,10 +61,14 @@ const live = (
 
 /**
  * Runs the workers until it is interrupted; then they drain. Fails when the first of them does not start: what stops one
- * stops all. The others start when it serves, so that its error is printed once.
+ * stops all. The others start when it serves, so that its error is printed once. `environment` overrides that of each worker;
+ * `announce` is run once, when all workers serve on this port.
  */
-export const runWorkers = Effect.fnUntraced(function* <E, R>(options: WorkersOptions<E, R>) {
-  const { environment, settings } = options
+export const runWorkers = Effect.fnUntraced(function* <E, R>(
+  settings: GatewaySettings,
+  environment: Readonly<Record<string, string>>,
+  announce: (port: number) => Effect.Effect<void, E, R>
+) {
   const stopWithin = Duration.sum(Duration.sum(settings.drainDelay, settings.drainTimeout), patience)
   const first = yield* Deferred.make<number, Reported>()
 
@@ -98,7 +94,7 @@ export const runWorkers = Effect.fnUntraced(function* <E, R>(options: WorkersOpt
   const others = Array.from({ length: settings.workers - 1 }, () => Deferred.makeUnsafe<number, Reported>())
   const all = [first, ...others]
   const announced = Effect.forEach(all, (ready) => Deferred.await(ready)).pipe(
-    Effect.flatMap(([port = settings.port]) => options.announce(port))
+    Effect.flatMap(([port = settings.port]) => announce(port))
   )
   yield* Effect.all([...all.map((ready, slot) => keep(slot, ready)), announced], {
     concurrency: "unbounded",
