@@ -10,7 +10,6 @@ import type { Deployment } from "../catalog/Catalog.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import { isHostOf } from "../catalog/Partition.ts"
 import { gaugeOf } from "../telemetry/metrics.ts"
-import { steadyMillisOf } from "../wire/steady.ts"
 import type { CallKind, Cloud } from "./Provider.ts"
 
 /** How long a region at its limit comes last: where it named no time, and at most; in seconds. */
@@ -96,9 +95,9 @@ type Response = HttpClientResponse.HttpClientResponse
 type State = "Closed" | "Open" | "HalfOpen"
 type Outcome = "success" | "failure" | "ignored"
 
-/** Failures in a row that open a circuit, and how long it then stays open, in milliseconds. */
+/** Failures in a row that open a circuit, and how long it then stays open, in seconds. */
 const maxFailures = 10
-const openMillis = 5_000
+const openSeconds = 5
 
 const transitions = Metric.counter("gateway_breaker_transitions_total", {
   description: "Transitions of the circuit breakers, by cloud, region and new state",
@@ -136,14 +135,15 @@ const refusal = (retryAfter: number) =>
     code: "circuit-open",
     retryAfter
   })
-const openError = refusal(openMillis / 1000)
+const openError = refusal(openSeconds)
 const probingError = refusal(1)
 
 /** The circuit breaker of a cloud's region. A call that began in an earlier state changes nothing when it ends. */
-const makeCircuit = (now: () => number) => {
+const makeCircuit = (clock: Clock.Clock) => {
   let state: State = "Closed"
   let failures = 0
-  let openUntil = 0
+  let openUntil = 0n
+  const now = () => clock.monotonicTimeNanosUnsafe()
   /** Whether a call is trying a circuit that was open. */
   let probing = false
   /** A new object with each change of state. */
@@ -153,7 +153,7 @@ const makeCircuit = (now: () => number) => {
     generation = {}
     failures = 0
     probing = false
-    if (next === "Open") openUntil = now() + openMillis
+    if (next === "Open") openUntil = now() + BigInt(openSeconds * 1e9)
     return next
   }
   return {
@@ -188,7 +188,7 @@ export const makeBreaker = Effect.gen(function* () {
   const circuitOf = Effect.fnUntraced(function* (key: string) {
     const known = circuits.get(key)
     if (known !== undefined) return known
-    const circuit = makeCircuit(() => steadyMillisOf(clock))
+    const circuit = makeCircuit(clock)
     circuits.set(key, circuit)
     const read = () => (circuit.refuse() === undefined ? 0 : 1)
     yield* Scope.provide(gaugeOf(Metric.withAttributes(open, { circuit: key }), read), scope)

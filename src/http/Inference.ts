@@ -44,19 +44,19 @@ const recordContents = (record: RequestRecord, { tools, images, files, mediaByte
   return estimateInput(Math.max(0, record.bytesIn - mediaBytes), images + files)
 }
 
-/** Fails where the screen refuses a tool of the request, on surfaces for which the operator wants it (`GATEWAY_SCREEN_SURFACES`). */
-const screenTools = <Request extends NamesModel>(
+/** Fails where the screen refuses a tool of a request, on surfaces for which the operator wants it (`GATEWAY_SCREEN_SURFACES`). */
+const makeScreenTools = <Request extends NamesModel>(
   { purpose, tools }: Pick<Surface<Request, Prepared, ApiError | MessagesError>, "purpose" | "tools">,
-  request: Request,
   { screenMode, screenSurfaces }: Pick<GatewaySettings, "screenMode" | "screenSurfaces">
-): Effect.Effect<void, GatewayError> =>
-  tools === undefined || !screenSurfaces.has(surfaceOf(purpose))
-    ? Effect.void
-    : Effect.flatMap(inSlices(screen(tools(request), screenMode)), (refusal) =>
-        refusal === undefined
-          ? Effect.void
-          : Effect.fail(new GatewayError({ reason: "invalid", message: refusal.message, code: "screen" }))
-      )
+): ((request: Request) => Effect.Effect<void, GatewayError>) => {
+  if (tools === undefined || !screenSurfaces.has(surfaceOf(purpose))) return () => Effect.void
+  return (request) =>
+    Effect.flatMap(inSlices(screen(tools(request), screenMode)), (refusal) =>
+      refusal === undefined
+        ? Effect.void
+        : Effect.fail(new GatewayError({ reason: "invalid", message: refusal.message, code: "screen" }))
+    )
+}
 
 /** Reserves what a request may use until its scope closes: a stream of its key, and tokens of its key's quota and of the cloud's. */
 const makeReserve = (limit: RateLimit["Service"], quota: Quota["Service"], cloud: CloudQuota["Service"]) =>
@@ -95,6 +95,7 @@ const make = Effect.gen(function* () {
     surface: Surface<Request, P, E>
   ): Handler<E> => {
     const readBody = bodyReader(surface, settings, settings.textArrays ? surface.joinTexts : undefined)
+    const screenTools = makeScreenTools(surface, settings)
     const { protocol } = surface
 
     const callCloud = (
@@ -123,7 +124,7 @@ const make = Effect.gen(function* () {
         const found = yield* Effect.fromResult(catalog.current().resolve(body.model, surface.purpose))
         yield* Effect.fromResult(permits(caller, { base: found.model.id, level: found.level }))
         record.route = found
-        yield* screenTools(surface, body, settings)
+        yield* screenTools(body)
         const request = guards === undefined ? body : yield* guards.request(surface, body, record)
         const { id, startedAt } = record
         const arrival = { id, startedAt, headers: httpRequest.headers, inputEstimate }

@@ -2,5 +2,6 @@
 import { Clock, Effect } from "effect"
 
 /** Milliseconds since an unspecified time. */
-export const steadyMillisOf = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
-export const steadyMillis: Effect.Effect<number> = Effect.map(Clock.Clock, steadyMillisOf)
+export const steadyMillis: Effect.Effect<number> = Effect.map(Clock.monotonicTimeNanos, (nanos) =>
+  Number(nanos / 1_000_000n)
+)
