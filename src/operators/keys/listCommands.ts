@@ -4,7 +4,7 @@ import type { Limits } from "../../contract/Security.ts"
 import { encodeKey, isExpired, isOver, type Key, type KeyBook, readBook, type Team } from "../../limits/KeyFile.ts"
 import type { Ledger } from "../../limits/Ledger.ts"
 import { limitKinds, limitNames } from "../../limits/limits.ts"
-import { type UsageTotals, type Use, type Users, usageTotalsOf } from "../../limits/usageTotals.ts"
+import { type Use, type Users, usageTotalsOf } from "../../limits/usageTotals.ts"
 import { fail } from "../../wire/OperatorError.ts"
 import { table } from "../table.ts"
 import { parseGiven, parseUnused } from "./keyOptions.ts"
@@ -28,17 +28,14 @@ const status = (key: Key, now: number): string => {
   return `${isExpired(key, now) ? "expired" : "expires"} ${minute(key.expires)}`
 }
 
-interface Totals extends UsageTotals {
-  /** Why there are no counts: then none is shown, rather than 0. */
-  readonly unavailable?: string
-}
+/** `unavailable`: why there are no counts; then none is shown, rather than 0. */
+const readTotals = ({ spent }: ListOptions, users: Users, now: number) =>
+  Effect.match(usageTotalsOf({ spent }, users, now), {
+    onFailure: ({ message }) => ({ keys: [], teams: [], unavailable: message }),
+    onSuccess: (totals) => ({ ...totals, unavailable: undefined })
+  })
 
-const readTotals = ({ spent }: ListOptions, users: Users, now: number): Effect.Effect<Totals> =>
-  Effect.catch(usageTotalsOf({ spent }, users, now), ({ message }) =>
-    Effect.succeed({ keys: [], teams: [], unavailable: message })
-  )
-
-const warning = ({ unavailable }: Totals): string =>
+const warning = (unavailable: string | undefined): string =>
   unavailable === undefined ? "" : `\nWhat was used this month is not shown: ${unavailable}\n`
 
 const asJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
@@ -137,7 +134,7 @@ export const listKeys = Effect.fnUntraced(function* (
     ...limitColumns,
     used("LAST USE", ({ lastUse }) => (lastUse === 0 ? "-" : minute(timeOf(lastUse))))
   ])
-  return shown + callersText(callers) + warning(totals)
+  return shown + callersText(callers) + warning(totals.unavailable)
 })
 
 const keysIn = ({ name }: Team, { keys }: KeyBook): number =>
@@ -160,5 +157,5 @@ export const listTeams = Effect.fnUntraced(function* (file: string, options: Lis
     ["KEYS", (team) => String(keysIn(team, book))],
     ...limitColumns
   ])
-  return shown + warning(totals)
+  return shown + warning(totals.unavailable)
 })
