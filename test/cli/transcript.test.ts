@@ -1,5 +1,6 @@
 import { stripVTControlCharacters as plain } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
+import { HttpClientError, HttpClientRequest } from "effect/http"
 import { ApiError, type Completion, type GatewayHeaders, StreamError } from "../../src/Client.ts"
 import { usageNotice } from "../../src/contract/usageNotice.ts"
 import { explainFailure, footer, greeting, printable } from "../../src/operators/cli/chat.ts"
@@ -85,7 +86,9 @@ describe("a conversation", () => {
     ],
     [
       "no gateway",
-      { reason: { _tag: "TransportError" } },
+      new HttpClientError.HttpClientError({
+        reason: new HttpClientError.TransportError({ request: HttpClientRequest.get("http://g"), cause: undefined })
+      }),
       /^no gateway answers at http:\/\/g\nStart one with npm start/
     ],
     ["something else", new Error("x"), /is not this gateway.*\nCheck --url\./]
