@@ -10,8 +10,8 @@ class Viewer extends ServerResponse {
   readonly sent: Array<string> = []
   unread = 0
   gone = false
-  constructor() {
-    super(new IncomingMessage(new Socket()))
+  constructor(method = "GET") {
+    super(Object.assign(new IncomingMessage(new Socket()), { method }))
     Object.defineProperty(this, "writableLength", { get: () => this.unread })
   }
   override write(text: unknown): boolean {
@@ -54,9 +54,12 @@ describe("viewers", () => {
     })
   )
 
-  it.effect("are bounded, in number and in what they leave unread", () =>
+  it.effect("are bounded, in number and in what they leave unread; HEAD is none", () =>
     Effect.gen(function* () {
       const addViewer = yield* makeViewers(Effect.succeed("x"))
+      const heads = Array.from({ length: 33 }, () => new Viewer("HEAD"))
+      for (const head of heads) addViewer(head, {})
+      assert.isTrue(heads.every(({ statusCode, writableEnded }) => statusCode === 200 && writableEnded))
       const all = Array.from({ length: 33 }, () => new Viewer())
       for (const viewer of all) addViewer(viewer, {})
       assert.deepStrictEqual([...new Set(all.slice(0, 32).map(({ statusCode }) => statusCode))], [200])

@@ -36,8 +36,9 @@ export const makeViewers = Effect.fnUntraced(function* (view: Effect.Effect<stri
       response.writeHead(503, { ...headers, "content-type": "text/plain; charset=utf-8", "retry-after": "5" })
       return void response.end("too many viewers\n")
     }
-    viewers++
     response.writeHead(200, { ...headers, "content-type": "text/event-stream; charset=utf-8" })
+    if (response.req.method === "HEAD") return void response.end()
+    viewers++
     response.flushHeaders()
     const fiber = run(
       Stream.runForEach(events, (text) =>
