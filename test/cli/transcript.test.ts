@@ -53,6 +53,11 @@ describe("an answer", () => {
   it("cannot command the terminal", () => {
     assert.strictEqual(printable("a\u001b[2Jb\u0007\u009b31m\tc\nd\r"), "a[2Jb31m\tc\nd")
     assert.strictEqual(printable("Grüße, 世界 🙂"), "Grüße, 世界 🙂")
+    const obeyed = "\u009b2J"
+    const shown = footer(answer("stop"), { ...headers, requestId: obeyed, servedBy: obeyed, servedLevel: obeyed })
+    assert.notInclude(shown, obeyed)
+    const failed = new StreamError({ type: "api_error", message: obeyed, requestId: obeyed })
+    assert.notInclude(explainFailure(failed, "http://gateway"), obeyed)
   })
 })
 

@@ -30,7 +30,7 @@ import { table } from "../table.ts"
 const dim = (text: string): string => styleText("dim", text)
 const bold = (text: string): string => styleText("bold", text)
 
-/** A model's text without the control characters that a terminal would obey. */
+/** What a model or a server says, without the control characters that a terminal would obey. */
 export const printable = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
   text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "")
@@ -60,7 +60,7 @@ export const footer = (answer: Completion | undefined, headers: GatewayHeaders):
       ({ tool_name, destinations }) => `Flagged: the call of ${tool_name} names ${destinations.join(", ")}.`
     )
   ].flat()
-  return [dim(about.join(" · ")), ...attention.map((line) => bold(printable(line)))].join("\n")
+  return [dim(printable(about.join(" · "))), ...attention.map((line) => bold(printable(line)))].join("\n")
 }
 
 const nextStep = ({ status, type, retryAfter }: ApiError): string => {
@@ -81,7 +81,7 @@ export const explainFailure = (error: unknown, url: string): string => {
         : HttpClientError.isHttpClientError(error) && error.reason._tag === "TransportError"
           ? [`no gateway answers at ${url}`, "Start one with npm start, or name another with --url."]
           : [`what answers at ${url} is not this gateway, or another version of it`, "Check --url."]
-  return `${printable(message)}${id === undefined ? "" : dim(` (request ${id})`)}\n${next}`
+  return `${printable(message)}${id === undefined ? "" : dim(` (request ${printable(id)})`)}\n${next}`
 }
 
 // Commands, and the conversation.
