@@ -53,7 +53,7 @@ export interface Authority {
 const clientAuth = "1.3.6.1.5.5.7.3.2"
 const weak = /sha-?1\b|md5/i
 
-const isInTime = ({ validFromDate, validToDate }: X509Certificate, now: number): boolean =>
+export const isInTime = ({ validFromDate, validToDate }: X509Certificate, now: number): boolean =>
   validFromDate.getTime() <= now && now < validToDate.getTime()
 
 /** Why a certificate is refused: in words for its holder, and for audit events. */

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto"
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -346,13 +346,33 @@ describe("doctor", () => {
       const trusted = () => Effect.map(check(agency), (found) => shown(found, "identity file"))
       assert.match(
         yield* trusted(),
-        /^ok: .*1 authority.*\nwarn: .*agency \(O=Agency, CN=CA\) expires on \S+, in \d+ days[^\n]*$/
+        /^ok: .*1 authority.*\nwarn: .*agency \(O=Agency,CN=CA\) expires on \S+, in \d+ days[^\n]*$/
       )
       yield* TestClock.setTime(Date.parse("2127-01-01"))
       assert.match(
         yield* trusted(),
-        /\nfail: .*agency .*expired on .*\nfail: .*agency has no revocation list of O=Agency, CN=CA in force/
+        /\nfail: .*agency .*expired on .*\nfail: .*agency \(O=Agency,CN=CA\) has no revocation list in force/
       )
+      // Of several certificates, one may have ended, or have no list and no subject.
+      const options = ["-subj", "/", "-days", "36500", "-out", "nameless-ca.pem"]
+      authority.openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "nameless-ca.key", ...options)
+      const pems = ["ca.pem", "nameless-ca.pem"].map((name) => readFileSync(authority.path(name), "utf8"))
+      file("both.pem", pems.join(""))
+      const both = authorities("both.json", { name: "agency", certificates: "both.pem" })
+      yield* TestClock.setTime(Date.parse("2100-01-01"))
+      assert.match(
+        shown(yield* check(both), "identity file"),
+        /^ok: .*\nwarn: .*agency \(O=Agency,CN=CA\) expired on .*\nok: .*agency \(no subject\) is valid until [^\n]*$/
+      )
+      yield* TestClock.setTime(Date.parse("2026-11-01"))
+      assert.match(shown(yield* check(both), "identity file"), /\nfail: .*agency \(no subject\) is not valid yet/)
+      yield* TestClock.setTime(Date.now() + 60_000)
+      const listed = authorities("listed.json", { name: "agency", certificates: "both.pem", crl: "ca.crl" })
+      assert.match(
+        shown(yield* check(listed), "identity file"),
+        /\nwarn: .*agency \(no subject\) has no revocation list in force[^\n]*$/
+      )
+      yield* TestClock.setTime(Date.parse("2127-01-01"))
       const own = { name: "pii", url: "https://127.0.0.1:9", certificate: "c.pem", key: "k.pem" }
       const found = shown(yield* check(guards("own.json", own)), "guards file")
       assert.match(found, /\nfail: .*c\.pem .*expired on 2126-10-28 -> Renew.*\nwarn: .*k\.pem: others may read it/)

@@ -8,6 +8,7 @@ import { Effect } from "effect"
 import { lineDigest, noDigest } from "../../src/limits/usageChain.ts"
 import { evidence } from "../../src/operators/doctor/evidence.ts"
 import { settingNames } from "../../src/unknownSettings.ts"
+import { makeAuthority } from "../identity/certificates.ts"
 import { serve, start } from "../operation/child.ts"
 import { cert, key } from "../support/selfSigned.ts"
 
@@ -83,6 +84,16 @@ describe("doctor --evidence", () => {
       assert.notDeepEqual(one.files, other.files)
       const together = yield* of({ GATEWAY_USAGE_LOG: audit, GATEWAY_AUDIT_LOG: audit })
       assert.strictEqual(together.records.audit, audit)
+    })
+  )
+
+  it.live("names who issued a server's certificate, also one without a subject", () =>
+    Effect.gen(function* () {
+      const authority = makeAuthority(directory, "CA")
+      authority.issue("nameless", { subject: "/", names: "DNS:gateway.agency.gov", usage: "serverAuth" })
+      const { path } = authority
+      const found = yield* of({ GATEWAY_TLS_CERT: path("nameless.pem"), GATEWAY_TLS_KEY: path("nameless.key") })
+      assert.deepNestedInclude(found, { "tls.certificate.subject": "", "tls.certificate.issuer": "O=Agency,CN=CA" })
     })
   )
 

@@ -11,7 +11,7 @@ import partition from "../../catalog/partition.json" with { type: "json" }
 import { requestable } from "../../catalog/Resolver.ts"
 import { version } from "../../contract/version.ts"
 import { cryptoFacts } from "../../fips.ts"
-import { readCertificate } from "../../identity/certificate.ts"
+import { fieldsOf, readCertificate } from "../../identity/certificate.ts"
 import { isOver, type Key, readBook } from "../../limits/KeyFile.ts"
 import { readSigner } from "../../limits/usageChain.ts"
 import { readRegular } from "../../regularFile.ts"
@@ -77,7 +77,9 @@ const tlsInForce = Effect.fnUntraced(function* ({ plainHttp, tlsCert, tlsClientC
     curves: tlsPolicy.ecdhCurve.split(":")
   }
   if (Option.isNone(tlsCert)) return { listener: "off", plain_http_allowed: plainHttp, policy }
-  const { fingerprint256, issuer, subject, validToDate } = yield* readCertificate(tlsCert.value)
+  const certificate = yield* readCertificate(tlsCert.value)
+  const { fingerprint256, validToDate } = certificate
+  const { issuer, subject } = fieldsOf(certificate)
   return {
     listener: "on",
     certificate: {

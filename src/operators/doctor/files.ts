@@ -9,7 +9,7 @@ import { dirname, join, resolve } from "node:path"
 import { Clock, Effect, Option, Result } from "effect"
 import { levels } from "../../catalog/Level.ts"
 import { type GuardRead, type GuardSettings, levelsOf, readGuards } from "../../guards/GuardsFile.ts"
-import { type Authority, readCertificate } from "../../identity/certificate.ts"
+import { type Authority, fieldsOf, isInTime, readCertificate } from "../../identity/certificate.ts"
 import { readIdentity } from "../../identity/IdentityFile.ts"
 import { trustOf } from "../../identity/identityLayer.ts"
 import type { IssuerKeys } from "../../identity/token.ts"
@@ -61,16 +61,18 @@ export const keysFound = Effect.fnUntraced(function* ({ keysFile }: GatewaySetti
 const soon = 30
 const day = 86_400_000
 
-const certificateFound = (file: string, certificate: X509Certificate, now: number): Found => {
-  // Node has no text of an empty subject.
-  const { subject = "", validFromDate, validToDate } = certificate
-  const name = `${file} (${subject.replaceAll("\n", ", ") || "no subject"})`
+const titleOf = (file: string, certificate: X509Certificate) =>
+  `${file} (${fieldsOf(certificate).subject || "no subject"})`
+
+const certificateFound = (file: string, certificate: X509Certificate, now: number, unusable = fail): Found => {
+  const { validFromDate, validToDate } = certificate
+  const name = titleOf(file, certificate)
   const date = validToDate.toISOString().slice(0, 10)
   const renew = "Renew it; the gateway reads the files again without a restart."
   const left = validToDate.getTime() - now
-  if (left <= 0) return fail(`${name} expired on ${date}`, renew)
+  if (left <= 0) return unusable(`${name} expired on ${date}`, renew)
   if (validFromDate.getTime() > now) {
-    return fail(`${name} is not valid yet`, "Check the clock of this machine, and the certificate.")
+    return unusable(`${name} is not valid yet`, "Check the clock of this machine, and the certificate.")
   }
   return left < soon * day
     ? warn(`${name} expires on ${date}, in ${Math.ceil(left / day)} days`, renew)
@@ -202,14 +204,19 @@ export const guardsFound = Effect.fnUntraced(function* (file: string) {
   return [ok(`${file}: ${count(guards, "guard")}`), ...found.flat()]
 })
 
-/** When its certificates end, and whether its revocation lists are in force. */
-const authorityFound = (file: string, { issuers, name, needsList }: Authority, now: number): ReadonlyArray<Found> =>
-  issuers.flatMap(({ certificate, lists }) => {
-    const found = certificateFound(`${file}: ${name}`, certificate, now)
-    if (!needsList || lists.some(({ nextUpdate }) => now < nextUpdate)) return [found]
-    const words = `${file}: ${name} has no revocation list of ${certificate.subject.replaceAll("\n", ", ")} in force: what it has issued is refused`
-    return [found, fail(words, "Fetch the authority's list, regularly.")]
+/** When its certificates end, and whether its revocation lists are in force. Of several certificates not all need to be. */
+const authorityFound = (file: string, { issuers, name, needsList }: Authority, now: number): ReadonlyArray<Found> => {
+  const title = `${file}: ${name}`
+  const hasList = ({ lists }: Authority["issuers"][number]) =>
+    !needsList || lists.some(({ nextUpdate }) => now < nextUpdate)
+  const state = issuers.some((issuer) => isInTime(issuer.certificate, now) && hasList(issuer)) ? warn : fail
+  return issuers.flatMap((issuer) => {
+    const found = certificateFound(title, issuer.certificate, now, state)
+    if (hasList(issuer)) return [found]
+    const words = `${titleOf(title, issuer.certificate)} has no revocation list in force: what it has issued is refused`
+    return [found, state(words, "Fetch the authority's list, regularly.")]
   })
+}
 
 /** The keys at an issuer's address. */
 const notAsked: IssuerKeys = { current: () => undefined, refresh: Effect.void }
