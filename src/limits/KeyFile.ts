@@ -1,5 +1,5 @@
 /** The file that holds the API keys' digests and what each key may do (docs/decisions.md#keys). It never holds a secret. */
-import { DateTime, Effect, Record, Schema } from "effect"
+import { Array as Arr, DateTime, Effect, Record, Schema } from "effect"
 import { levels } from "../catalog/Level.ts"
 import type { OperatorError } from "../wire/OperatorError.ts"
 import { parser, readOwned, withLock, writeAtomic } from "./files.ts"
@@ -108,8 +108,11 @@ const KeyFile = Schema.Struct({
 }).check(
   // Of two keys with one secret, the last would decide, and revoking the other would change nothing.
   Schema.makeFilter(({ keys }) => {
-    const digests = keys.flatMap(({ digest, previous }) => [digest, previous?.digest ?? []].flat())
-    return new Set(digests).size === digests.length || "two keys have the same secret"
+    const secrets = keys.flatMap(({ digest, id, previous }) =>
+      [digest, previous?.digest ?? []].flat().map((digest) => ({ digest, id }))
+    )
+    const same = Object.values(Arr.groupBy(secrets, ({ digest }) => digest)).find(({ length }) => length > 1)
+    return same === undefined || `two keys have the same secret: ${same.map(({ id }) => id).join(" and ")}`
   }),
   // A misspelt team must not be read as one without limits.
   Schema.makeFilter(({ keys, teams = [] }) => {

@@ -144,8 +144,12 @@ describe("Keys", () => {
 
   it.effect.each([
     ["id", { id: "one" }, "two keys have the same id"],
-    ["secret", { digest: "a".repeat(64) }, "two keys have the same secret"],
-    ["secret, after a rotation", { previous: { digest: "a".repeat(64), until: now } }, "two keys have the same secret"]
+    ["secret", { digest: "a".repeat(64) }, "two keys have the same secret: one and two"],
+    [
+      "secret, after a rotation",
+      { previous: { digest: "a".repeat(64), until: now } },
+      "two keys have the same secret: one and two"
+    ]
   ] as const)("two keys with the same %s are refused", ([, same, message]) =>
     Effect.gen(function* () {
       const key = { id: "one", name: "x", digest: "a".repeat(64), created: now, acknowledged: now }
