@@ -23,7 +23,7 @@ export const fieldsOf = ({ issuer = "", serialNumber, subject = "", subjectAltNa
     email: of("email")
   }
   const lines = subject.split("\n")
-  const [alternative = "", ...more] = Object.values(alternatives).flat()
+  const [alternative = subjectAltName] = Object.values(alternatives).flat()
   return {
     /** `CN=DOE.JANE.1234567890,O=Agency`: the attributes in the certificate's order, commas in values escaped. */
     subject: lines.join(","),
@@ -32,7 +32,7 @@ export const fieldsOf = ({ issuer = "", serialNumber, subject = "", subjectAltNa
     serial: plainSerial(serialNumber),
     ...alternatives,
     /** Whose it is: the subject, or the names that stand for an empty one (RFC 5280, section 4.1.2.6). */
-    holder: lines.join(",") || JSON.stringify([alternative, ...more]),
+    holder: lines.join(",") || subjectAltName,
     /** The common name, or the whole subject, or the first of the other names. */
     name: lines.find((line) => line.startsWith("CN="))?.slice(3) ?? (lines.join(",") || alternative)
   }

@@ -77,6 +77,10 @@ describe("a client certificate", () => {
     assert.deepStrictEqual(authoritiesOf(workload, authority(), now), Result.succeed(["agency"]))
     // One is not refused or counted for the other.
     assert.notStrictEqual(fields.holder, fieldsOf(other).holder)
+    // Addresses are no names that rules know.
+    const at = (address: string) => agency.issue(`at-${address}`, { subject: "/", names: `IP:${address}` })
+    assert.deepInclude(fieldsOf(at("10.0.0.1")), { subject: "", name: "IP Address:10.0.0.1" })
+    assert.notStrictEqual(fieldsOf(at("10.0.0.2")).holder, fieldsOf(at("10.0.0.3")).holder)
   })
 
   it("cannot write one name so that it is read as two", () => {
