@@ -60,7 +60,7 @@ const certain = Effect.fnUntraced(function* ({ redisUrl, stateDir }: StoreSettin
   if (isElsewhere(stateDir)) return yield* unsure(`the gateway that uses ${stateDir} counts in Redis; ${here}.`)
   if (existsSync(quotaFile(stateDir))) return
   return yield* unsure(
-    `there is no ${quotaFile(stateDir)}. If the gateway counts in Redis, ${here}; if it has another GATEWAY_STATE_DIR, set that.`
+    `there is no ${quotaFile(stateDir)}. If the gateway counts in Redis, ${here}; if it has another GATEWAY_STATE_DIR, set that. A sandbox that started without a key file counts in memory.`
   )
 })
 

@@ -57,7 +57,7 @@ describe.each(["gateway", "ocsf"] as const)("a signed chain in the form %s", (fo
   it("shows a tail that was removed, with a signature and after one", async () => {
     for (const [kept, text] of [
       [6, "records 5 to 6 stand after the last signature, which does not prove them"],
-      [5, "record 5 stands after"],
+      [5, "record 5 stands after the last signature, which does not prove it, nor"],
       [4, "not with that of a stop: nothing proves that none followed"]
     ] as const) {
       const { breaks, covered, open } = await check(lines.slice(0, kept))

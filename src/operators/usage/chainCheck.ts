@@ -67,8 +67,9 @@ function* unsigned({ all }: Chains): Generator<Gap> {
       const text = "is of a chain that this key has not signed"
       yield { kind: "unsigned", place: last.end, instance, seq: last.last, text }
     } else if (signed.seq < last.last) {
-      const what = `${range(signed.seq + 1, last.last)} ${plural(last.last - signed.seq, "stands", "stand")}`
-      yield `chain ${instance}: ${what} after the last signature, which does not prove them, nor that none followed: the gateway still runs, was killed, or the end was removed`
+      const count = last.last - signed.seq
+      const what = `${range(signed.seq + 1, last.last)} ${plural(count, "stands", "stand")} after the last signature`
+      yield `chain ${instance}: ${what}, which does not prove ${plural(count, "it", "them")}, nor that none followed: the gateway still runs, was killed, or the end was removed`
     } else if (!signed.last) {
       yield `chain ${instance} ends with a signature (record ${signed.seq}), but not with that of a stop: nothing proves that none followed: the gateway still runs, was killed, or the end was removed`
     }
