@@ -134,6 +134,16 @@ describe("chat", () => {
     })
   )
 
+  it.effect("shows an ID of a server's without control characters, also where it ends there", () =>
+    Effect.gen(function* () {
+      const models = { list: () => Effect.succeed({ body: { data: [{ id: "other:\u009b2J:il5" }] } }) }
+      const { terminal } = typed("/model other:il5")
+      const ended = converse({ client: { models } as never, model: "m:il5", url: "http://g", interactive: false })
+      const error = yield* Effect.flip(Effect.provideService(ended, Terminal.Terminal, terminal))
+      assert.match(error.message, /near: other:2J:il5$/)
+    })
+  )
+
   it.live("runs commands that are piped, too, and ends at one that it cannot obey", () =>
     Effect.gen(function* () {
       const { shown, result } = yield* talk(

@@ -149,7 +149,9 @@ export const converse = Effect.fnUntraced(function* ({ client, interactive, noti
   const print = (text: string) => Effect.orDie(terminal.display(text))
   const reply = (text: string) => print(`${dim(printable(text))}\n`)
   /** Says why a line cannot be obeyed; piped lines end there, since those that follow rely on it. */
-  const refuse: (text: string) => Effect.Effect<void, OperatorError> = interactive ? reply : fail
+  const refuse: (text: string) => Effect.Effect<void, OperatorError> = interactive
+    ? reply
+    : (text) => fail(printable(text))
   const explain = (error: unknown): Effect.Effect<void, OperatorError> => {
     if (error instanceof OperatorError) return Effect.fail(error)
     const message = explainFailure(error, url)

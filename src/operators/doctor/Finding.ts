@@ -18,8 +18,8 @@ export const warn = (message: string, fix: string): Found => ({ state: "warn", m
 export const fail = (message: string, fix: string): Found => ({ state: "fail", message, fix })
 
 /** Says of a failure how it is fixed. */
-export const orFail = (fix: string, effect = "") =>
-  Effect.catch(({ message }: { readonly message: string }) => Effect.succeed(fail(`${message}${effect}`, fix)))
+export const orFail = (fix: string, consequence = "") =>
+  Effect.catch(({ message }: { readonly message: string }) => Effect.succeed(fail(`${message}${consequence}`, fix)))
 
 /** The same of what refuses a start. */
 export const orStartFails = (fix: string) => orFail(fix, "; the start fails")
