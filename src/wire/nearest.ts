@@ -1,6 +1,6 @@
 /** Typing errors: which known name is meant. */
 
-/** More changes than that make another name. */
+/** More changes than that, or than half of its letters, make another name. */
 const maxChanges = 3
 
 /** How many letters are added, left out, changed or swapped with their neighbour between two names. */
@@ -28,9 +28,11 @@ const changes = (a: string, b: string): number => {
 }
 
 /** Of the names the one that `name` was most likely meant to be; undefined where all are further away than a typing error. */
-export const nearest = (name: string, among: Iterable<string>): string | undefined =>
-  [...among]
-    .filter((known) => Math.abs(known.length - name.length) <= maxChanges)
+export const nearest = (name: string, among: Iterable<string>): string | undefined => {
+  const most = Math.min(maxChanges, Math.floor(name.length / 2))
+  return [...among]
+    .filter((known) => Math.abs(known.length - name.length) <= most)
     .map((known) => ({ known, distance: changes(name, known) }))
-    .filter(({ distance }) => distance <= maxChanges)
+    .filter(({ distance }) => distance <= most)
     .sort((a, b) => a.distance - b.distance)[0]?.known
+}

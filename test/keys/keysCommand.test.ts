@@ -133,6 +133,7 @@ describe("keys commands", () => {
       assert.include(yield* message({ models: "" }), "claude-*")
       assert.include(yield* message({ models: "gpt-5.1,claud-*" }), "Is claude* meant?")
       assert.include(yield* message({ models: "gpt-51" }), "Is gpt-5.1 meant?")
+      assert.include(yield* message({ models: "zzz*" }), "Its models: ")
       assert.include(yield* message({ models: "mistral-large" }), "gemini-3-pro")
       assert.include(yield* message({ team: "blue" }), "teams create")
       assert.include(yield* message({ tags: ["project"] }), "name=value")
