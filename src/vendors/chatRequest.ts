@@ -7,6 +7,7 @@ import type { ContentPart, MessageOf, Tool } from "../contract/ChatMessage.ts"
 import { isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { jsonText } from "../wire/print.ts"
 import type { Adjusted } from "./adjustments.ts"
+import { combining, flatParameters } from "./flatParameters.ts"
 
 /** Parameters that the gateway handles itself, or that every dialect translates but the one of chat completions, which sends them as they came. */
 export const commonFields: ReadonlyArray<string> = [
@@ -18,6 +19,21 @@ export const commonFields: ReadonlyArray<string> = [
 export const parametersOf = (tool: Tool): JsonObject => {
   const given = tool.function.parameters ?? {}
   return { ...given, type: "object", properties: objectOf(given.properties) }
+}
+
+/** What OpenAI takes no more at the root of parameters than a combined schema. */
+export const openaiRefused = ["enum", "not"]
+
+/** The same with no combined schema at the root, and without these keywords there. What changes is named. */
+export const flatParametersOf = (tool: Tool, adjusted: Adjusted, refused: ReadonlyArray<string> = []): JsonObject => {
+  const given = parametersOf(tool)
+  const combined = combining.filter((keyword) => keyword in given)
+  for (const keyword of combined) adjusted.changed("tools.function.parameters", keyword, "properties")
+  const schema = combined.length > 0 ? flatParameters(given) : given
+  const left = refused.filter((keyword) => keyword in schema)
+  if (left.length === 0) return schema
+  for (const keyword of left) adjusted.removed(`tools.function.parameters.${keyword}`)
+  return Object.fromEntries(Object.entries(schema).filter(([keyword]) => !left.includes(keyword)))
 }
 
 /** The tools of a request; an empty list is none. */

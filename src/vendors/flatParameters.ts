@@ -1,17 +1,18 @@
 /**
- * A tool's parameters for Anthropic and OpenAI, which take no combined schema at the root (docs/upstreams.md#combined-parameters): the
- * branches become one list of properties (docs/decisions.md#combined-parameters).
+ * Parameters of a tool that combine schemas at the root, for Anthropic and OpenAI, which take none there
+ * (docs/upstreams.md#combined-parameters): the branches become one list of properties (docs/decisions.md#combined-parameters).
  */
 import { isDeepStrictEqual } from "node:util"
-import type { Tool } from "../contract/ChatMessage.ts"
 import { getOrInsert } from "../wire/getOrInsert.ts"
-import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
-import type { Adjusted } from "./adjustments.ts"
-import { parametersOf } from "./chatRequest.ts"
+import { arrayOf, compact, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import { readWrittenObject } from "../wire/parse.ts"
+import { jsonText } from "../wire/print.ts"
 
-const combining = ["allOf", "anyOf", "oneOf"] as const
+export const combining = ["allOf", "anyOf", "oneOf"] as const
 /** Branches within branches that are read. */
 const maxDepth = 64
+/** Names that are counted again for parts that are referred to again. */
+const maxRepeated = 100_000
 const none: ReadonlySet<string> = new Set()
 
 /** What a reference of the form `#/$defs/Name` points at. */
@@ -32,19 +33,37 @@ const common = (sets: ReadonlyArray<ReadonlySet<string>>): ReadonlyArray<string>
   return [...counts].flatMap(([name, count]) => (count === sets.length ? [name] : []))
 }
 
-const flat = (root: JsonObject): JsonObject => {
+/** References into the branches. */
+const intoBranches = /"\$ref":"#\/(?=(?:allOf|anyOf|oneOf)\/)/g
+
+/** The parameters with the branches as a definition, to which the references into them lead; undefined where there are none. */
+const withDefinition = (flat: JsonObject, branches: JsonObject): JsonObject | undefined => {
+  const text = jsonText({ ...flat, $defs: { branches, ...objectOf(flat.$defs) } })
+  const moved = text.replace(intoBranches, () => '"$ref":"#/$defs/branches/')
+  return moved === text ? undefined : readWrittenObject(moved)
+}
+
+/** The parameters with the properties of all branches at the root, and what every branch requires. */
+export const flatParameters = (root: JsonObject): JsonObject => {
   const found = new Map<string, Array<Json>>()
-  // Each part is read once, however often it is referred to.
-  const seen = new Set<JsonObject>()
+  /** What each part requires: it is read once, however often it is referred to. */
+  const known = new Map<JsonObject, ReadonlySet<string>>()
+  let repeated = 0
   /** Collects the properties, and answers which of them are required. */
   const read = (schema: JsonObject, depth: number): ReadonlySet<string> => {
-    if (depth > maxDepth || seen.has(schema)) return none
-    seen.add(schema)
-    for (const [name, property] of Object.entries(objectOf(schema.properties))) {
-      const known = getOrInsert(found, name, () => [])
-      if (!isDeepStrictEqual(known.at(-1), property)) known.push(property)
+    const before = known.get(schema)
+    if (before !== undefined) {
+      repeated += before.size
+      return repeated > maxRepeated ? none : before
     }
+    if (depth > maxDepth) return none
     const required = new Set(arrayOf(schema.required).flatMap((name) => textOf(name) ?? []))
+    // Of a part that refers to itself.
+    known.set(schema, none)
+    for (const [name, property] of Object.entries(objectOf(schema.properties))) {
+      const others = getOrInsert(found, name, () => [])
+      if (!isDeepStrictEqual(others.at(-1), property)) others.push(property)
+    }
     const target = pointedAt(root, textOf(schema.$ref) ?? "")
     if (target !== undefined) for (const name of read(target, depth + 1)) required.add(name)
     for (const keyword of combining) {
@@ -52,6 +71,7 @@ const flat = (root: JsonObject): JsonObject => {
       const names = keyword === "allOf" ? branches.flatMap((branch) => [...branch]) : common(branches)
       for (const name of names) required.add(name)
     }
+    known.set(schema, required)
     return required
   }
   const required = read(root, 0)
@@ -59,26 +79,12 @@ const flat = (root: JsonObject): JsonObject => {
     name,
     others.length === 0 ? first : { anyOf: [first, ...others] }
   ])
-  const { allOf: _, anyOf: __, oneOf: ___, ...rest } = root
-  return {
+  const { allOf, anyOf, oneOf, ...rest } = root
+  const flat = {
     ...rest,
     // What the root says of a property holds in every branch.
     properties: { ...Object.fromEntries(described), ...objectOf(root.properties) },
     ...(required.size > 0 ? { required: [...required] } : {})
   }
+  return withDefinition(flat, compact({ allOf, anyOf, oneOf })) ?? flat
 }
-
-/** The parameters with one list of properties at the root, and without these keywords there. What changes is named. */
-export const flatParametersOf = (tool: Tool, adjusted: Adjusted, refused: ReadonlyArray<string> = []): JsonObject => {
-  const given = parametersOf(tool)
-  const combined = combining.filter((keyword) => keyword in given)
-  for (const keyword of combined) adjusted.changed("tools.function.parameters", keyword, "properties")
-  const schema = combined.length > 0 ? flat(given) : given
-  const left = refused.filter((keyword) => keyword in schema)
-  if (left.length === 0) return schema
-  for (const keyword of left) adjusted.removed(`tools.function.parameters.${keyword}`)
-  return Object.fromEntries(Object.entries(schema).filter(([keyword]) => !left.includes(keyword)))
-}
-
-/** What OpenAI takes no more at the root than a combined schema. */
-export const openaiRefused = ["enum", "not"]

@@ -29,6 +29,10 @@ const schemas: Readonly<Record<string, (count: number) => object>> = {
   "references to one definition": (count) => ({
     $defs: { k0: { anyOf: many(count, (at) => ({ $ref: `#/$defs/k${at + 1}` })) }, ...named(count, () => ({})) }
   }),
+  "branches with one part": (count) => ({
+    anyOf: many(count, () => ({ allOf: [{ $ref: "#/$defs/part" }] })),
+    $defs: { part: { required: many(count, (at) => `k${at}`) } }
+  }),
   "unknown keywords": (count) => named(count, () => 1)
 }
 const closed = (schema: object) => ({ type: "object", additionalProperties: false, ...schema })

@@ -51,6 +51,27 @@ const variants: ReadonlyArray<readonly [what: string, given: JsonObject, schema:
     { ...object({ a: string }, "a"), allOf: [object({ a: { minLength: 1 } }), object({ a: true }, "a")] },
     object({ a: string }, "a")
   ],
+  [
+    "a union of which every branch has the same part",
+    {
+      oneOf: ["x", "y"].map((name) => ({ allOf: [{ $ref: "#/$defs/base" }, object({ [name]: string }, name)] })),
+      $defs: { base: object({ id: string }, "id") }
+    },
+    { ...object({ id: string, x: string, y: string }, "id"), $defs: { base: object({ id: string }, "id") } }
+  ],
+  [
+    "a union with references from one branch to another",
+    { anyOf: [object({ x: string }), object({ y: { $ref: "#/anyOf/0/properties/x" } })], title: '"$ref":"#/anyOf/0"' },
+    {
+      ...object({ x: string, y: { $ref: "#/$defs/branches/anyOf/0/properties/x" } }),
+      title: '"$ref":"#/anyOf/0"',
+      $defs: {
+        branches: {
+          anyOf: [object({ x: string }), object({ y: { $ref: "#/$defs/branches/anyOf/0/properties/x" } })]
+        }
+      }
+    }
+  ],
   ["nothing that is a schema", { oneOf: "x", anyOf: [null, 1, []] }, { type: "object", properties: {} }]
 ]
 

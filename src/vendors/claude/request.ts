@@ -7,10 +7,18 @@ import type { Tool } from "../../contract/ChatMessage.ts"
 import { compact, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
 import { type Adjusted, firstCall, reportUnread } from "../adjustments.ts"
-import { choiceFor, commonFields, formatInstruction, isBlank, jsonFormat, stopsOf, toolsOf } from "../chatRequest.ts"
+import {
+  choiceFor,
+  commonFields,
+  flatParametersOf,
+  formatInstruction,
+  isBlank,
+  jsonFormat,
+  stopsOf,
+  toolsOf
+} from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
 import { wantsSingleCall } from "../emulation.ts"
-import { flatParametersOf } from "../flatParameters.ts"
 import { chatMaxTokens, chatThinking, isSupported, reportEffort } from "../thinking.ts"
 import { enforces, takesFormat, type Used } from "./structured.ts"
 import { canThink, marked, type Turn, toConversation, withoutThinking } from "./turns.ts"

@@ -8,9 +8,17 @@ import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type Json, type JsonObject, omitNull } from "../../wire/json.ts"
 import { type Adjusted, reportRemoved, reportUnread } from "../adjustments.ts"
-import { assistantTexts, choiceFor, historyName, parallelFor, stopsOf, toolsOf } from "../chatRequest.ts"
+import {
+  assistantTexts,
+  choiceFor,
+  flatParametersOf,
+  historyName,
+  openaiRefused,
+  parallelFor,
+  stopsOf,
+  toolsOf
+} from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
-import { flatParametersOf, openaiRefused } from "../flatParameters.ts"
 import { chatEffort, chatMaxTokens, isSupported, reportEffort } from "../thinking.ts"
 
 /** Those that would show tagged reasoning, or text that is cut off here, token by token. */

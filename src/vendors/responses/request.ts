@@ -10,9 +10,17 @@ import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/Ch
 import { compact, type Json, type JsonObject, objectOf, omitNull, textOf } from "../../wire/json.ts"
 import { type Adjusted, reportRemoved, reportUnread, reportUnsupported } from "../adjustments.ts"
 import { digestId } from "../answer.ts"
-import { choiceFor, commonFields, historyName, parallelFor, stopsOf, toolsOf } from "../chatRequest.ts"
+import {
+  choiceFor,
+  commonFields,
+  flatParametersOf,
+  historyName,
+  openaiRefused,
+  parallelFor,
+  stopsOf,
+  toolsOf
+} from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
-import { flatParametersOf, openaiRefused } from "../flatParameters.ts"
 import { chatEffort, chatMaxTokens, isSupported, reportEffort } from "../thinking.ts"
 
 /** Longest `call_id` that the API takes, in characters; chat takes longer ones, which other vendors' IDs are. */
