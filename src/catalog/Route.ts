@@ -4,7 +4,7 @@
  */
 
 import { Schema } from "effect"
-import { plainPath, type Strip } from "../wire/strip.ts"
+import type { Strip } from "../wire/strip.ts"
 import { Beta, type Deployment, type Model } from "./Catalog.ts"
 import shipped from "./catalog.json" with { type: "json" }
 import type { Level } from "./Level.ts"
@@ -37,6 +37,3 @@ export interface Route extends Entry {
   /** Of these, what it refuses of this request and the catalog does not know (`http/refusedFields.ts`). */
   readonly refused?: ReadonlySet<string> | undefined
 }
-
-/** The paths that the cloud refuses of this request, without brackets. */
-export const refusedPaths = ({ refused }: Route): ReadonlySet<string> => new Set(Array.from(refused ?? [], plainPath))

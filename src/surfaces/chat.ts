@@ -4,7 +4,7 @@
  */
 import { Result } from "effect"
 import { internal, invalid } from "../catalog/GatewayError.ts"
-import { type Route, refusedPaths } from "../catalog/Route.ts"
+import type { Route } from "../catalog/Route.ts"
 import { estimateOf, isCount, reservedOutput, type Tokens } from "../catalog/Tokens.ts"
 import { ChatRequest } from "../contract/Chat.ts"
 import { type ApiError, apiErrorBody } from "../contract/Errors.ts"
@@ -16,7 +16,7 @@ import type { Dialect, Ending, Piece, Pieces, ReplyReader } from "../vendors/Dia
 import { dialectOf, reportLeftOut } from "../vendors/dialects.ts"
 import { jsonTexts, printInputs } from "../vendors/toolCalls.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../wire/json.ts"
-import { strip } from "../wire/strip.ts"
+import { plainPaths, strip } from "../wire/strip.ts"
 import { ownFields, refuseCloudFields, refuseOutside } from "./boundary.ts"
 import { apiError } from "./errorResponse.ts"
 import type { Counts, Prepared, Surface } from "./Surface.ts"
@@ -242,7 +242,7 @@ const readerFor = (dialect: Dialect, route: Route, request: ChatRequest): (() =>
 
 /** The body without the fields that the deployment does not take, which are reported unless they ask for nothing. */
 const stripped = (body: JsonObject, route: Route, adjusted: Adjusted): JsonObject => {
-  const refused = refusedPaths(route)
+  const refused = plainPaths(route.refused)
   return strip(body, route.strip, (path, value) => reportLeftOut(path, value, refused.has(path), adjusted))
 }
 

@@ -4,7 +4,7 @@
  */
 import { Result } from "effect"
 import { GatewayError, invalid } from "../catalog/GatewayError.ts"
-import { type Route, refusedPaths } from "../catalog/Route.ts"
+import type { Route } from "../catalog/Route.ts"
 import { countOf, reservedOutput } from "../catalog/Tokens.ts"
 import { invalidBody } from "../catalog/UpstreamFault.ts"
 import type { MessagesError } from "../contract/Errors.ts"
@@ -19,7 +19,7 @@ import { systemTurns } from "../vendors/refusals.ts"
 import { adjustThinking, withoutSampling } from "../vendors/thinking.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { plainFields, plainNumber } from "../wire/parse.ts"
-import { strip } from "../wire/strip.ts"
+import { plainPaths, strip } from "../wire/strip.ts"
 import { refuseCloudFields, refuseFunctions, refuseOutside, refuseServerTools, serverFields } from "./boundary.ts"
 import { messagesError } from "./errorResponse.ts"
 import { applyBetas } from "./messagesBetas.ts"
@@ -114,7 +114,7 @@ const prepare =
     const { betas } = applied
     const thinkingAdjusted = new Adjusted()
     const fitThinking = adjustThinking(fitSampling, { model, deployment, betas, counting }, thinkingAdjusted)
-    const alwaysNamed = refusedPaths(route)
+    const alwaysNamed = plainPaths(refused)
     const sent = strip(fitThinking, applied.strip, (path, value) => {
       if (!isEmptyValue(value) || alwaysNamed.has(path)) adjusted.removed(path)
     })

@@ -23,8 +23,9 @@ export type Strip = ReadonlyArray<Path>
 /** The kind of an object: the `type` of a block or a tool, the `role` of a message, else `?`. */
 export const kindOf = ({ type, role }: JsonObject): string => textOf(type) ?? textOf(role) ?? "?"
 
-/** The path without brackets, as `OnDrop` has it. */
-export const plainPath = (path: string): string => path.replaceAll(/[[{].*?[\]}]/g, "")
+/** The paths without brackets, as `OnDrop` has them. */
+export const plainPaths = (paths: Iterable<string> = []): ReadonlySet<string> =>
+  new Set(Array.from(paths, (path) => path.replaceAll(/[[{].*?[\]}]/g, "")))
 
 const pathOf = (path: string): Path =>
   path.split(".").map((part) => {
