@@ -67,9 +67,9 @@ const statuses = meaningsOf(
 /** The status that a vendor's word stands for; an unknown one is a failure of the cloud. */
 export const statusOfWord = (word: unknown): number => statuses.get(textOf(word) ?? "") ?? 500
 
-/** How Google and Anthropic say that a call took too long, whatever its HTTP status. */
-const timeouts: ReadonlySet<unknown> = new Set(["DEADLINE_EXCEEDED", "timeout_error"])
-export const isTimeout = ({ status, type }: JsonObject): boolean => timeouts.has(status) || timeouts.has(type)
+/** Whether Google or Anthropic says that a call took too long, whatever its HTTP status. */
+export const isTimeout = ({ status, type }: JsonObject): boolean =>
+  [status, type].some((word) => statusOfWord(word) === 504)
 
 /** Seconds to wait, of the `google.rpc.RetryInfo` in the details of Google's errors (`34.07s`). */
 export const retryDelayOf = ({ details }: JsonObject): number | undefined => {
