@@ -85,14 +85,19 @@ const endOnFailure =
       })
     )
 
-/** Takes out of an error message what belongs to the operator: the address, and the names of the deployment. */
-const scrubOf = ({ endpoint: { baseUrl }, names = [] }: Cloud, { deployment, model }: Route): Scrub =>
-  makeScrub([
-    [baseUrl === undefined ? "" : new URL(baseUrl).hostname, "the upstream"],
+/**
+ * Takes out of an error message what belongs to the operator: the address, and the names of the deployment. A host that is a word of
+ * letters only (`tools`) stays, because messages have such words of their own.
+ */
+const scrubOf = ({ endpoint: { baseUrl }, names = [] }: Cloud, { deployment, model }: Route): Scrub => {
+  const host = baseUrl === undefined ? "" : new URL(baseUrl).hostname
+  return makeScrub([
+    [/^[a-z]*$/.test(host) ? "" : host, "the upstream"],
     [deployment.model, model.id],
     [deployment.countModel ?? "", model.id],
     ...names
   ])
+}
 
 /** Refuses a redirect, and a 200 that is not of the promised type. */
 const refuseHead = (contentType: string, { headers, status }: HttpClientResponse.HttpClientResponse) => {

@@ -1,7 +1,7 @@
 /** What a refusal says: where, and what would work, in plain words (docs/api.md#errors). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { answering, reply } from "../../support/fakeUpstream.ts"
-import { type Gateway, startGateway } from "../../support/gateway.ts"
+import { cloudsAt, type Gateway, startGateway } from "../../support/gateway.ts"
 import { post } from "../../support/http.ts"
 import { sharedUpstream } from "../../support/shared.ts"
 
@@ -113,5 +113,15 @@ describe("a cloud's refusal", () => {
     assert.strictEqual(got.status, 400, got.text)
     const shown = "not served by the upstream of the upstream, the upstream, the upstream"
     assert.isTrue(got.json.error.message.endsWith(shown), got.text)
+  })
+
+  it.each(models)("keeps its own words where a host is one of them, by %s", async (model) => {
+    refusing.upstream.use(answering(reply("400 Bad Request", JSON.stringify({ message: "localhost.0: bad" }))))
+    const settings = cloudsAt(refusing.upstream.url.replace("127.0.0.1", "localhost"))
+    const named = await startGateway({ settings })
+    const got = await post(`${named.url}/v1/chat/completions`, { model, messages })
+    await named.stop()
+    assert.strictEqual(got.status, 400, got.text)
+    assert.isTrue(got.json.error.message.endsWith("localhost.0: bad"), got.text)
   })
 })
