@@ -21,10 +21,7 @@ export const parametersOf = (tool: Tool): JsonObject => {
   return { ...given, type: "object", properties: objectOf(given.properties) }
 }
 
-/** What OpenAI takes no more at the root of parameters than a combined schema. */
-export const openaiRefused = ["enum", "not"]
-
-/** The same with no combined schema at the root, and without these keywords there. What changes is named. */
+/** The same for Anthropic and OpenAI: no combined schema at the root, and none of the `refused` keywords. What changes is named. */
 export const flatParametersOf = (tool: Tool, adjusted: Adjusted, refused: ReadonlyArray<string> = []): JsonObject => {
   const given = parametersOf(tool)
   const combined = combining.filter((keyword) => keyword in given)
@@ -35,6 +32,9 @@ export const flatParametersOf = (tool: Tool, adjusted: Adjusted, refused: Readon
   for (const keyword of left) adjusted.removed(`tools.function.parameters.${keyword}`)
   return Object.fromEntries(Object.entries(schema).filter(([keyword]) => !left.includes(keyword)))
 }
+
+/** What OpenAI takes no more at the root of parameters than a combined schema. */
+export const openaiRefused = ["enum", "not"]
 
 /** The tools of a request; an empty list is none. */
 export const toolsOf = (chat: ChatRequest): ReadonlyArray<Tool> => chat.tools ?? []
