@@ -211,17 +211,16 @@ const returnedIn = ({ extra_content }: { readonly extra_content?: unknown }): Js
 
 /** Why these may not leave, with the place: the format of an answer, which GPT gets whole, without its schema, and what is returned. */
 const refuseUnread = ({ messages, response_format }: ChatRequest): string | undefined => {
-  const format = objectOf(response_format)
-  const { schema: _, ...json_schema } = objectOf(format.json_schema)
-  const refused = refuseOutside({ response_format: { ...format, json_schema } })
-  if (refused !== undefined) return refused
-  for (let at = 0; at < messages.length; at++) {
-    const message = messages[at]
-    if (message?.role !== "assistant") continue
-    const refusal = refuseOutside({
-      ...returnedIn(message),
-      tool_calls: (message.tool_calls ?? []).map(returnedIn)
-    })
+  if (isObject(response_format)) {
+    const { schema: _, ...json_schema } = objectOf(response_format.json_schema)
+    const refused = refuseOutside({ response_format: { ...response_format, json_schema } })
+    if (refused !== undefined) return refused
+  }
+  for (const [at, message] of messages.entries()) {
+    if (message.role !== "assistant") continue
+    const calls = message.tool_calls ?? []
+    if ([message, ...calls].every(({ extra_content }) => extra_content === undefined)) continue
+    const refusal = refuseOutside({ ...returnedIn(message), tool_calls: calls.map(returnedIn) })
     if (refusal !== undefined) return `messages[${at}].${refusal}`
   }
   return undefined
