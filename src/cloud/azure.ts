@@ -8,6 +8,7 @@ import { Effect, Layer, Option, Redacted, type Scope } from "effect"
 import { readRegularText } from "../regularFile.ts"
 import { Clouds } from "../Settings.ts"
 import type { AzureSettings } from "../settings/clouds.ts"
+import { hostOf } from "../settings/fields.ts"
 import { sse } from "../stream/framing.ts"
 import {
   bearer,
@@ -94,7 +95,7 @@ const entra = Effect.fnUntraced(function* (settings: Credentials, network: INetw
 
 /** Where the endpoint's cloud issues tokens, and for what. */
 export const azureCloud = ({ endpoint, authorityHost }: Pick<Credentials, "endpoint" | "authorityHost">) => {
-  const domain = new URL(endpoint).hostname.endsWith(".azure.us") ? "us" : "com"
+  const domain = hostOf(endpoint).endsWith(".azure.us") ? "us" : "com"
   const authority = Option.getOrElse(authorityHost, () => `https://login.microsoftonline.${domain}`)
   return {
     authority: authority.replace(/\/+$/, ""),

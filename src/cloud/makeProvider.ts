@@ -11,6 +11,7 @@ import { cloudFacts } from "../catalog/clouds.ts"
 import { GatewayError, noRoom } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import { Clouds } from "../Settings.ts"
+import { hostOf } from "../settings/fields.ts"
 import { decode } from "../stream/reply.ts"
 import { type CallSpan, makeCallSpans, type ResponseNames } from "../telemetry/spans.ts"
 import { isObject, type JsonObject, objectOf, readObject, textOf } from "../wire/json.ts"
@@ -90,7 +91,7 @@ const endOnFailure =
  * letters only (`tools`) stays, because messages have such words of their own.
  */
 const scrubOf = ({ endpoint: { baseUrl }, names = [] }: Cloud, { deployment, model }: Route): Scrub => {
-  const host = baseUrl === undefined ? "" : new URL(baseUrl).hostname
+  const host = baseUrl === undefined ? "" : hostOf(baseUrl)
   return makeScrub([
     [/^[a-z]*$/.test(host) ? "" : host, "the upstream"],
     [deployment.model, model.id],

@@ -66,12 +66,12 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
     switch (name) {
       case "message_start": {
         if (type !== name) break
-        const message = objectOf(fields.message)
-        start = overlayUsage({}, message.usage)
-        const calls = arrayOf(message.content).flatMap((block, at) => called(at, objectOf(block)))
         // It is printed again, with its numbers as they came.
         const exact = objectOf(readExactObject(data))
-        const shown = { ...objectOf(exact.message), model, usage: objectOf(exact.message).usage ?? uncounted }
+        const message = objectOf(exact.message)
+        start = overlayUsage({}, message.usage)
+        const calls = arrayOf(message.content).flatMap((block, at) => called(at, objectOf(block)))
+        const shown = { ...message, model, usage: message.usage ?? uncounted }
         return { event: name, data: jsonText({ ...exact, message: shown }), calls }
       }
       case "content_block_start": {

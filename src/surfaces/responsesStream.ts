@@ -76,7 +76,7 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
     const shown = responseWithoutEncrypted(response)
     progress.end = "complete"
     summary = summarize(response)
-    const print = (shown: JsonObject): Frame => ({ event: name, data: jsonText({ ...fields, response: shown }) })
+    const print = (response: JsonObject): Frame => ({ event: name, data: jsonText({ ...fields, response }) })
     return {
       ...(shown === given ? { event: name, data } : print(shown)),
       calls: callsOf(response).map((call) => ({ type: "whole", call })),
