@@ -1,5 +1,5 @@
 /** The page at `/`: the usage notice, what is active, where to go. Self-contained; no script, nothing loaded. */
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 import { cloudFacts, clouds } from "../catalog/clouds.ts"
 import { levels } from "../catalog/Level.ts"
 import type { Entry } from "../catalog/Route.ts"
@@ -60,7 +60,7 @@ pre { margin: .5rem 0; padding: .9rem 1.1rem; background: var(--shade); overflow
 `
 
 /** Only this page's own style, and nothing else, may do anything. */
-export const landingPolicy = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+export const landingPolicy = `default-src 'none'; style-src 'sha256-${hash("sha256", style, "base64")}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
 export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
 

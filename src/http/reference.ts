@@ -2,7 +2,7 @@
  * The OpenAPI document and the interactive reference (Scalar), each one self-contained text. Imported when one of them is first
  * asked for: they and what they are made from take 16 MiB.
  */
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 import { Effect, Result } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApiScalar, OpenApi } from "effect/http-api"
@@ -13,14 +13,14 @@ import { withModels } from "../contract/document.ts"
 import { usageNotice } from "../contract/usageNotice.ts"
 import { escapeHtml } from "./indexPage.ts"
 
-const hash = (script: string): string => `'sha256-${createHash("sha256").update(script).digest("base64")}'`
+const hashOf = (script: string): string => `'sha256-${hash("sha256", script, "base64")}'`
 
 /**
  * Scalar writes its styles as it runs, hence the one `unsafe-inline`. Its scripts are known by their hashes, and it can fetch from
  * this gateway only.
  */
 const referencePolicy = (html: string): string => {
-  const scripts = [...html.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(([, script]) => hash(script ?? ""))
+  const scripts = [...html.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(([, script]) => hashOf(script ?? ""))
   return `default-src 'none'; script-src ${scripts.join(" ")}; style-src 'unsafe-inline'; img-src 'self' data:; font-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 }
 

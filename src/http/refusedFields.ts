@@ -7,7 +7,7 @@
  * sentences as a whole and names a place of the body that was sent. What is remembered holds for that place in objects of the same kinds,
  * and where the cloud refused a value, for that value only.
  */
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 import { Effect, Result } from "effect"
 import type { Deployment } from "../catalog/Catalog.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
@@ -134,7 +134,7 @@ export const learn = (all: ReadonlyArray<Learned>, one: Learned, now: number): R
 const digestOf = (body: JsonObject, paths: Paths): string => {
   const values: Array<Json> = []
   strip(body, compileStrip(paths), (_, value) => values.push(value))
-  return createHash("sha256").update(JSON.stringify(values)).digest("base64")
+  return hash("sha256", JSON.stringify(values), "base64")
 }
 
 /** What a cloud's refusal depends on: the API, its version and betas, the effort, and the values of these fields. */
