@@ -61,12 +61,16 @@ const least = (one: ReadonlyMap<string, Taken>, other: ReadonlyMap<string, Taken
 const measurable = 2
 /** Four times as much may take so many times as long: a quadratic step takes 16, and a linear one beside other tests up to 7.3. */
 const most = 9
-/** The longest that other requests may be held up, in milliseconds. */
+/** The longest that other requests may be held up at the first size, in milliseconds. */
 const longestStep = 50
 const rounds = 6
 
 /** Measured again while something looks wrong, because only what is so each time is so. */
-const wrongAt = async (work: (size: number) => Work, size: number): Promise<ReadonlyArray<string>> => {
+const wrongAt = async (
+  work: (size: number) => Work,
+  size: number,
+  longestStep: number
+): Promise<ReadonlyArray<string>> => {
   const [small, large] = [work(size), work(4 * size)]
   let taken = await measured(large)
   if ([...taken.values()].every(({ all }) => all < most * measurable)) return []
@@ -91,4 +95,4 @@ const wrongAt = async (work: (size: number) => Work, size: number): Promise<Read
  * hold up other requests. It must be so at twice the size, too: objects of many names cost more each until V8 changes their form.
  */
 export const superlinear = async (work: (size: number) => Work, size: number): Promise<ReadonlyArray<string>> =>
-  (await wrongAt(work, size)).length === 0 ? [] : wrongAt(work, 2 * size)
+  (await wrongAt(work, size, longestStep)).length === 0 ? [] : wrongAt(work, 2 * size, 2 * longestStep)
