@@ -25,7 +25,8 @@ import {
   Schedule
 } from "effect"
 import { type Act, Audit, type AuditEvent, eventOf } from "../audit/Audit.ts"
-import { countDiskFailure, giveToFolder, writeProblem } from "./files.ts"
+import { rephrase } from "../wire/OperatorError.ts"
+import { countDiskFailure, fileError, giveToFolder, writeProblem } from "./files.ts"
 import type { UsageRecord } from "./UsageRecord.ts"
 import {
   anchorOf,
@@ -85,17 +86,19 @@ export const appendAudit = Effect.fnUntraced(function* (
   if (acts.length === 0) return
   const fileSystem = yield* FileSystem.FileSystem
   const signer = signingKey === undefined ? undefined : yield* readSigner(signingKey)
-  const sink = yield* fileSink(file)
   const chain = makeChain(yield* headIn(file), { format, signer })
   const isThere = yield* fileSystem.exists(file)
-  yield* sink(acts.map((act) => chain.link(eventOf(act))).join("") + chain.seal(true))
+  const text = acts.map((act) => chain.link(eventOf(act))).join("") + chain.seal(true)
+  yield* Effect.mapError((yield* fileSink(file))(text), fileError("write", file))
   if (!isThere) yield* giveToFolder(file)
 })
 
 const makeLog = Effect.fnUntraced(function* (log: string, { signingKey, ...options }: UsageLogOptions) {
   const signer = signingKey === undefined ? undefined : yield* readSigner(signingKey)
   if (log === "stdout") return yield* makeUsageLog(stdoutSink, { ...options, signer })
-  return yield* makeUsageLog(yield* fileSink(log), { ...options, signer }, yield* headIn(log))
+  const setting = options.log === "audit" ? "GATEWAY_AUDIT_LOG" : "GATEWAY_USAGE_LOG"
+  const sink = yield* rephrase(fileSink(log), (why) => `${setting}: ${why}`)
+  return yield* makeUsageLog(sink, { ...options, signer }, yield* headIn(log))
 })
 
 /** Holds the longest record many times over. */
@@ -115,12 +118,17 @@ const headIn = (file: string): Effect.Effect<Head | undefined, never, FileSystem
     Effect.orElseSucceed(() => undefined)
   )
 
-/** Appends. The file is opened for each batch, so that one that was moved away for rotation is made again. Mode 0600. */
-const fileSink = (file: string): Effect.Effect<Sink, never, FileSystem.FileSystem> =>
-  Effect.map(
-    FileSystem.FileSystem,
-    (fileSystem) => (text) => fileSystem.writeFileString(file, text, { flag: "a", mode: 0o600 })
-  )
+/**
+ * Appends. The file is opened for each batch, so that one that was moved away for rotation is made again. Mode 0600. Fails where it
+ * cannot be opened now; a pipe may get its reader later.
+ */
+const fileSink = Effect.fnUntraced(function* (file: string) {
+  const fileSystem = yield* FileSystem.FileSystem
+  const sink: Sink = (text) => fileSystem.writeFileString(file, text, { flag: "a", mode: 0o600 })
+  const type = yield* Effect.match(fileSystem.stat(file), { onFailure: () => "File", onSuccess: ({ type }) => type })
+  if (type === "File" || type === "Directory") yield* Effect.mapError(sink(""), fileError("write", file))
+  return sink
+})
 
 /** Node's own stream would block the process while the reader of a pipe is stalled; this blocks a thread of the pool. */
 const writeStdout = (bytes: Uint8Array): Effect.Effect<void, { readonly message: string }> =>

@@ -42,6 +42,8 @@ const faultOf = (cause: unknown): Fault | undefined => faults[String(codeOf(caus
 
 /** What an error says, and in plain words, where a disk is behind it. */
 export const writeProblem = (cause: unknown): string => {
+  // What the system says is in the cause of Effect's own words.
+  if (cause instanceof Error && cause.cause instanceof Error) return writeProblem(cause.cause)
   const message = typeof cause === "object" && cause !== null && "message" in cause ? cause.message : cause
   const fault = faultOf(cause)
   return fault === undefined ? String(message) : `${fault.words}: ${message}`
@@ -54,8 +56,11 @@ export const countDiskFailure = (use: "state" | "usage-log", cause: unknown): vo
   Metric.withAttributes(failures, { use, reason: fault.reason }).updateUnsafe(1, Context.empty())
 }
 
-const fileError = (action: string, path: string) => (cause: { readonly message: string }) =>
-  new OperatorError({ message: `cannot ${action} ${path}: ${writeProblem(cause)}` })
+export const fileError = (action: string, path: string) => (cause: { readonly message: string }) => {
+  const isHomeless = codeOf(cause) === "ENOENT" && !existsSync(dirname(path))
+  const why = isHomeless ? `the folder ${dirname(path)} does not exist. Make it first.` : writeProblem(cause)
+  return new OperatorError({ message: `cannot ${action} ${path}: ${why}` })
+}
 
 /** What a schema says over several lines. */
 export const oneLine = (message: string): string => message.replace(/\s*\n\s*/g, " ")
@@ -175,18 +180,11 @@ export const withLock = <A, E, R>(path: string, effect: Effect.Effect<A, E, R>) 
         while: (error) => error.reason._tag === "AlreadyExists",
         schedule: Schedule.spaced("20 millis").pipe(Schedule.upTo({ duration: lockPatience }))
       }),
-      Effect.catch((error) => {
-        switch (error.reason._tag) {
-          case "AlreadyExists":
-            return fail(
-              `${path} is being changed by another command. If none is running, remove ${lock} and try again.`
-            )
-          case "NotFound":
-            return fail(`cannot write ${path}: the folder ${dirname(path)} does not exist. Make it first.`)
-          default:
-            return Effect.fail(fileError("lock", path)(error))
-        }
-      })
+      Effect.catch((error) =>
+        error.reason._tag === "AlreadyExists"
+          ? fail(`${path} is being changed by another command. If none is running, remove ${lock} and try again.`)
+          : Effect.fail(fileError("write", path)(error))
+      )
     )
     return yield* Effect.acquireUseRelease(
       acquire,

@@ -153,6 +153,16 @@ describe("a command's audit events", () => {
     }
   )
 
+  it.each(["keys create --name x", "teams create x"])(
+    "that cannot be written leave it done, shown and reported: %s",
+    async (command) => {
+      const { code, stderr, stdout } = await run(command.split(" "), { GATEWAY_AUDIT_LOG: join(folder, "none/log") })
+      assert.strictEqual(code, 1)
+      assert.match(stdout, command.startsWith("keys") ? /\n {2}gmg_[\w-]{43}\n/ : /^Created team x in keys\.json/)
+      assert.match(stderr, /^gateway: it is done, but the audit log has no event of it: cannot write .*none does not/)
+    }
+  )
+
   it("say who changed which key and team, and how", async () => {
     const log = join(folder, "commands.jsonl")
     const environment = { GATEWAY_KEYS_FILE: join(folder, "commanded.json"), GATEWAY_AUDIT_LOG: log, HOME: folder }

@@ -242,6 +242,12 @@ describe("doctor", () => {
       /^fail: .*no does not exist/
     ],
     [
+      "an audit log that is a folder",
+      () => ({ GATEWAY_AUDIT_LOG: directory }),
+      "audit log",
+      /^fail: .* cannot be written \(EISDIR: .*set GATEWAY_AUDIT_LOG to another place/
+    ],
+    [
       "guards of this machine",
       () => guards("guards.json", { name: "pii", url: "http://127.0.0.1:9" }),
       "guards file",

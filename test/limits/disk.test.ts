@@ -13,7 +13,7 @@ import { Ledger } from "../../src/limits/Ledger.ts"
 import { RateLimit } from "../../src/limits/RateLimit.ts"
 import { layerFile } from "../../src/limits/sqliteStore.ts"
 import { UsageLog } from "../../src/limits/UsageLog.ts"
-import { stateFound, usageLogFound } from "../../src/operators/doctor/files.ts"
+import { logFound, stateFound } from "../../src/operators/doctor/files.ts"
 import { record } from "../usage/records.ts"
 import { callerWith } from "./support.ts"
 
@@ -57,7 +57,12 @@ describe.each(codes)("%s", (code, reason, words) => {
   const refused = Effect.fail(
     PlatformError.systemError({ _tag: "Unknown", module: "FileSystem", method: "writeFile", cause: failing(code) })
   )
-  const disk = FileSystem.layerNoop({ writeFileString: () => refused, open: () => refused, remove: () => Effect.void })
+  /** It is full once the gateway runs: nothing is written at the start. */
+  const disk = FileSystem.layerNoop({
+    writeFileString: (_, text) => (text === "" ? Effect.void : refused),
+    open: () => refused,
+    remove: () => Effect.void
+  })
 
   it.live("is said of the usage log, and counted", () => {
     const { lines, logged } = listen()
@@ -82,8 +87,8 @@ describe.each(codes)("%s", (code, reason, words) => {
 
   it.effect("is what doctor finds", () =>
     Effect.gen(function* () {
-      const settings = { redisUrl: Option.none<never>(), stateDir: tmpdir(), usageLog: join(tmpdir(), "u.jsonl") }
-      const checks = [stateFound(settings), usageLogFound(settings)]
+      const settings = { redisUrl: Option.none<never>(), stateDir: tmpdir() }
+      const checks = [stateFound(settings), logFound(join(tmpdir(), "u.jsonl"), "GATEWAY_USAGE_LOG")]
       vi.spyOn(fs, "writeFile").mockRejectedValue(failing(code))
       syncBuiltinESMExports()
       for (const check of checks) {
@@ -119,7 +124,7 @@ describe("a device that is full", () => {
       assert.include(lines[0], "the disk is full")
       assert.isAbove(yield* failures("usage-log", "full"), before)
       assert.include(
-        JSON.stringify(yield* Effect.scoped(usageLogFound({ usageLog: "/dev/full" }))),
+        JSON.stringify(yield* Effect.scoped(logFound("/dev/full", "GATEWAY_USAGE_LOG"))),
         "/dev/full cannot be written (the disk is full"
       )
     }).pipe(Effect.provide(NodeFileSystem.layer), logged)

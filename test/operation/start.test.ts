@@ -1,4 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { execFileSync } from "node:child_process"
+import { once } from "node:events"
+import { createReadStream, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -63,6 +65,20 @@ const cases: ReadonlyArray<Case> = [
     environment: () => ({ ...cloud, GATEWAY_STATE_DIR: join(broken, "state") }),
     says: () => [broken, "GATEWAY_STATE_DIR", "GATEWAY_REDIS_URL"]
   },
+  ...["GATEWAY_USAGE_LOG", "GATEWAY_AUDIT_LOG"].flatMap(
+    (name): ReadonlyArray<Case> => [
+      {
+        what: `the folder of ${name} is missing`,
+        environment: () => ({ ...cloud, [name]: join(directory, "none/log.jsonl") }),
+        says: () => [`${name}: cannot write ${directory}/none/log.jsonl: the folder ${directory}/none does not exist`]
+      },
+      {
+        what: `${name} is a folder`,
+        environment: () => ({ ...cloud, [name]: directory }),
+        says: () => [`${name}: cannot write ${directory}: EISDIR`]
+      }
+    ]
+  ),
   {
     what: "there is no cloud and the address is not loopback",
     environment: () => ({ GATEWAY_HOST: "0.0.0.0", VERTEX_PROJET: "p" }),
@@ -99,6 +115,17 @@ describe("serve refuses to start in one line that says what to do, and exits wit
       for (const words of says()) assert.include(stderr, words)
     }, 60_000)
   }
+
+  it.concurrent("but not where a log is a pipe that has no reader yet", async () => {
+    const pipe = join(directory, "pipe")
+    execFileSync("mkfifo", [pipe])
+    const gateway = await serve({ GATEWAY_USAGE_LOG: pipe })
+    const reader = createReadStream(pipe, { encoding: "utf8" })
+    await fetch(`${gateway.url}/v1/models`)
+    const [line] = await once(reader, "data")
+    assert.include(line, '"outcome":"unauthenticated"')
+    await gateway.stop()
+  })
 
   it.concurrent("the catalog is broken: a line for each problem", async () => {
     const { code, stderr, stdout } = await start(["serve"], { GATEWAY_CATALOG_FILE: broken }).ended

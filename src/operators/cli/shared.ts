@@ -19,21 +19,27 @@ export const onFlag = (name: string, description: string) =>
   Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
 export const jsonFlag = onFlag("json", "print JSON")
 
-/** What a command has done goes to the audit log, with who did it. */
-const audited = Effect.fnUntraced(function* <A, E, R>(gateway: GatewaySettings, command: Effect.Effect<A, E, R>) {
+/** What a command has done goes to the audit log, with who did it, and is printed in any case: a new key is shown once. */
+const printAudited = Effect.fnUntraced(function* <E, R>(
+  gateway: GatewaySettings,
+  command: Effect.Effect<string, E, R>
+) {
   const acts: Array<Act> = []
   const done = yield* Effect.provideService(command, Audit, (act) => void acts.push(act))
   const file = Option.getOrUndefined(gateway.auditLog)
   // Standard output is for what a command answers.
-  if (file === undefined || file === "stdout") return done
-  const actor = { kind: "operator", user: userInfo().username, host: hostname() } as const
+  if (file === undefined || file === "stdout") return yield* print(done)
+  // A container may run as a user that it has no name for.
+  const named = Effect.try(() => userInfo().username)
+  const user = yield* Effect.orElseSucceed(named, () => String(process.getuid?.()))
+  const actor = { kind: "operator", user, host: hostname() } as const
   const appending = appendAudit(
     file,
     acts.map((act) => ({ ...act, actor })),
     recordOptions(gateway)
   )
-  yield* rephrase(appending, (why) => `it is done, but the audit log ${file} cannot be written: ${why}`)
-  return done
+  const recorded = rephrase(appending, (why) => `it is done, but the audit log has no event of it: ${why}`)
+  yield* Effect.ensuring(recorded, print(done))
 })
 
 export const printing = <const Config extends Command.Command.Config, E, R>(
@@ -43,5 +49,5 @@ export const printing = <const Config extends Command.Command.Config, E, R>(
   text: (values: Command.Command.Config.Infer<Config>, gateway: GatewaySettings) => Effect.Effect<string, E, R>
 ) =>
   Command.make(name, config, (values) =>
-    Effect.flatMap(settings, ({ gateway }) => Effect.flatMap(audited(gateway, text(values, gateway)), print))
+    Effect.flatMap(settings, ({ gateway }) => printAudited(gateway, text(values, gateway)))
   ).pipe(Command.withDescription(description))

@@ -140,7 +140,7 @@ const unwritable = (path: string, reason: string, setting: string) =>
   )
 
 /** Whether a directory, or the one that it would be made in, can be written and has space. */
-const spaceFound = Effect.fnUntraced(function* (directory: string, purpose: string, setting: string) {
+const spaceFound = Effect.fnUntraced(function* (directory: string, setting: string) {
   const at = yield* existing(directory)
   const written = yield* Effect.result(tryWriting(at))
   if (Result.isFailure(written)) return unwritable(at, written.failure.message, setting)
@@ -148,28 +148,29 @@ const spaceFound = Effect.fnUntraced(function* (directory: string, purpose: stri
   const free = Math.floor((bavail * bsize) / mebibyte)
   const message = `${directory}: ${free} MiB free`
   if (free >= little) return ok(message)
-  return (free < veryLittle ? fail : warn)(`${message} for ${purpose}`, `Make room, or set ${setting} to another disk.`)
+  return (free < veryLittle ? fail : warn)(message, `Make room, or set ${setting} to another disk.`)
 })
 
-export const usageLogFound = Effect.fnUntraced(function* ({ usageLog }: Pick<GatewaySettings, "usageLog">) {
-  if (usageLog === "stdout") return ok("standard output")
-  const file = resolve(usageLog)
+/** Where usage records or audit events go. */
+export const logFound = Effect.fnUntraced(function* (log: string, setting: string) {
+  if (log === "stdout") return ok("standard output")
+  const file = resolve(log)
   const directory = dirname(file)
   if (yield* exists(file)) {
     const appended = yield* Effect.result(tryAppending(file))
-    if (Result.isFailure(appended)) return unwritable(file, appended.failure.message, "GATEWAY_USAGE_LOG")
+    if (Result.isFailure(appended)) return unwritable(file, appended.failure.message, setting)
     if (!appended.success) return ok(`${file}, which is no file`)
   } else if (!(yield* exists(directory))) {
-    return fail(`${directory} does not exist`, "Make it, or set GATEWAY_USAGE_LOG to another file.")
+    return fail(`${directory} does not exist`, `Make it, or set ${setting} to another file.`)
   }
-  return yield* spaceFound(directory, "usage records", "GATEWAY_USAGE_LOG")
+  return yield* spaceFound(directory, setting)
 })
 
 /** Where quotas are counted without Redis. */
 export const stateFound = ({ redisUrl, stateDir }: Pick<GatewaySettings, "redisUrl" | "stateDir">) =>
   Option.isSome(redisUrl)
     ? Effect.succeed(ok("quotas are counted in Redis"))
-    : spaceFound(resolve(stateDir), "counts of quotas", "GATEWAY_STATE_DIR")
+    : spaceFound(resolve(stateDir), "GATEWAY_STATE_DIR")
 
 const count = (items: ReadonlyArray<unknown>, one: string, many?: string) =>
   `${items.length} ${plural(items.length, one, many)}`
