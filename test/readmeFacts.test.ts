@@ -11,7 +11,7 @@ import { bestSites } from "../src/catalog/Partition.ts"
 import { makeIndex } from "../src/catalog/Resolver.ts"
 import { Api, purposePaths } from "../src/contract/Api.ts"
 import { chatLimits } from "../src/contract/ChatMessage.ts"
-import { embeddingLimits } from "../src/contract/Embeddings.ts"
+import { maxStrings } from "../src/contract/Embeddings.ts"
 import { ErrorType } from "../src/contract/Errors.ts"
 import { forbiddenNames } from "../src/governance/screen.ts"
 import { load } from "../src/Settings.ts"
@@ -133,7 +133,7 @@ describe("the API", () => {
     assert.strictEqual(number("Files in a message"), mediaLimits.files)
     assert.strictEqual(number("One image or file, decoded"), mediaLimits.bytes)
     assert.strictEqual(number("Base64 of images and files in a message"), mediaLimits.base64)
-    assert.strictEqual(number("Strings in a request"), embeddingLimits.strings)
+    assert.strictEqual(number("Strings in a request"), maxStrings)
   })
 })
 

@@ -27,6 +27,8 @@ interface CloudFacts {
   /** How the names of its settings begin, and of those that its vendor's own tools read too. */
   readonly prefix: string
   readonly vendorPrefix?: string | undefined
+  /** Domains of its hosts and accounts, which error messages do not show. */
+  readonly domains: ReadonlyArray<string>
   /** What its places are called, and one that may serve the most. */
   readonly place: string
   readonly bestPlace: string
@@ -43,6 +45,7 @@ export const cloudFacts: Readonly<Record<Cloud, CloudFacts>> = {
     apis: ["messages", "content"],
     setting: ["VERTEX_PROJECT", "p"],
     prefix: "VERTEX_",
+    domains: ["googleapis.com", "gserviceaccount.com"],
     place: "Vertex location",
     bestPlace: "us-east5",
     address: "VERTEX_BASE_URL"
@@ -50,10 +53,11 @@ export const cloudFacts: Readonly<Record<Cloud, CloudFacts>> = {
   bedrock: {
     title: "Amazon Bedrock",
     provider: "aws.bedrock",
-    apis: ["messages", "chat", "responses", "embeddings"],
+    apis: ["messages", "chat", "responses", "titan"],
     setting: ["BEDROCK_REGION", "us-gov-west-1"],
     prefix: "BEDROCK_",
     vendorPrefix: "AWS_",
+    domains: ["amazonaws.com", "api.aws"],
     place: "Bedrock region",
     bestPlace: "us-gov-west-1",
     address: "BEDROCK_BASE_URL"
@@ -65,6 +69,7 @@ export const cloudFacts: Readonly<Record<Cloud, CloudFacts>> = {
     servesResponses: true,
     setting: ["AZURE_OPENAI_ENDPOINT", "https://p.openai.azure.us"],
     prefix: "AZURE_",
+    domains: ["azure.com", "azure.us"],
     place: "Azure endpoint",
     bestPlace: "resource.openai.azure.us",
     hostIsPlace: true,

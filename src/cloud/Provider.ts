@@ -2,7 +2,7 @@
  * A provider makes calls to one cloud; their bodies are made by surfaces and dialects. `makeProvider` makes it from a `Cloud`: endpoint,
  * credentials, framing, and names that no error message shows.
  */
-import { Context, type Effect, type Stream, type Tracer } from "effect"
+import { Context, type Effect, type Scope, type Stream, type Tracer } from "effect"
 import type { Cloud as CloudName } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Operation } from "../catalog/names.ts"
@@ -12,7 +12,7 @@ import type { Decoder } from "../stream/framing.ts"
 import type { CallSpan } from "../telemetry/spans.ts"
 import type { JsonObject } from "../wire/json.ts"
 import type { Event } from "../wire/sse.ts"
-import type { Credential } from "./credentials.ts"
+import type { Credential, CredentialError } from "./credentials.ts"
 
 /** A body as JSON values; numbers may be raw text where JavaScript's cannot hold them. */
 export type Body = JsonObject
@@ -76,6 +76,17 @@ export class Provider extends Context.Service<
     readonly faultError: (route: Route, fault: UpstreamFault) => GatewayError
   }
 >()("gateway/cloud/Provider") {}
+
+/** A cloud's credentials and place, for checks without a request. */
+export interface Target {
+  readonly cloud: CloudName
+  /** The setting that holds the credential, or what gets it. */
+  readonly credential: string
+  readonly auth: Effect.Effect<Credential, CredentialError, Scope.Scope>
+  /** Scheme and host. */
+  readonly origin: string
+  readonly region: string
+}
 
 /** What the address, the framing and the body of a call depend on. */
 export interface CallKind {

@@ -1,16 +1,16 @@
 /** The clouds' providers as Layers, picked at run time by the cloud that a route names. */
-import { Context, Duration, Effect, LayerMap } from "effect"
+import { Array as Arr, Context, Duration, Effect, LayerMap, Option } from "effect"
 import type { Cloud, ServedCloud } from "../catalog/clouds.ts"
 import { Clouds } from "../Settings.ts"
-import { activeClouds } from "../settings/clouds.ts"
-import { azure } from "./azure.ts"
-import { bedrock } from "./bedrock.ts"
-import { Provider } from "./Provider.ts"
-import { vertex } from "./vertex.ts"
+import { activeClouds, type CloudSettings } from "../settings/clouds.ts"
+import * as azure from "./azure.ts"
+import * as bedrock from "./bedrock.ts"
+import { Provider, type Target } from "./Provider.ts"
+import * as vertex from "./vertex.ts"
 
 /** A layer is built when its cloud is first asked for, and lives as long as the server: streams outlast handlers. */
 export class Providers extends LayerMap.Service<Providers>()("gateway/cloud/Providers", {
-  layers: { vertex, bedrock, azure },
+  layers: { vertex: vertex.layer, bedrock: bedrock.layer, azure: azure.layer },
   idleTimeToLive: Duration.infinity
 }) {}
 
@@ -25,3 +25,11 @@ export const servingClouds = Effect.gen(function* () {
   }
   return serving
 })
+
+/** The active clouds, for checks without a request. */
+export const targetsOf = (clouds: CloudSettings): ReadonlyArray<Target> =>
+  Arr.getSomes([
+    Option.map(clouds.vertex, vertex.target),
+    Option.map(clouds.bedrock, bedrock.target),
+    Option.map(clouds.azure, azure.target)
+  ])

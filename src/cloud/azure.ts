@@ -20,7 +20,7 @@ import {
   sameHeaders
 } from "./credentials.ts"
 import { makeProvider } from "./makeProvider.ts"
-import { type Cloud, Provider } from "./Provider.ts"
+import { type Cloud, Provider, type Target } from "./Provider.ts"
 
 type Credentials = Omit<AzureSettings, "boundary" | "region">
 
@@ -143,7 +143,17 @@ const readCertificate = (pem: string) =>
     catch: (cause) => cause
   })
 
-export const azure = Layer.effect(
+export const target = (settings: AzureSettings): Target => ({
+  cloud: "azure",
+  credential: Option.isSome(settings.apiKey)
+    ? "AZURE_OPENAI_API_KEY"
+    : `Entra ID, ${clientProof(settings)?.name ?? "managed identity"}`,
+  auth: credentialOf(settings),
+  origin: settings.endpoint,
+  region: settings.region
+})
+
+export const layer = Layer.effect(
   Provider,
   Effect.gen(function* () {
     const settings = yield* Effect.flatMap(Clouds, ({ azure }) => Effect.fromOption(azure))

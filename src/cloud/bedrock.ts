@@ -22,7 +22,7 @@ import {
   type Signable
 } from "./credentials.ts"
 import { makeProvider } from "./makeProvider.ts"
-import { type Body, type CallKind, type Cloud, type Message, Provider } from "./Provider.ts"
+import { type Body, type CallKind, type Cloud, type Message, Provider, type Target } from "./Provider.ts"
 
 type Credentials = Pick<BedrockSettings, "bearerToken" | "fips" | "keys" | "region">
 
@@ -143,7 +143,7 @@ const anthropicVersion = "bedrock-2023-05-31"
 const framesType = "application/vnd.amazon.eventstream"
 
 /** Where a region is reached. */
-export const host = ({ fips }: BedrockSettings, region: string) =>
+const host = ({ fips }: BedrockSettings, region: string) =>
   `https://bedrock-runtime${fips ? "-fips" : ""}.${region}.amazonaws.com`
 
 const path = ({ operation, route, stream }: CallKind) => {
@@ -183,7 +183,19 @@ const reply = ({ operation }: CallKind, body: JsonObject): JsonObject | undefine
   return typeof body.inputTokens === "number" ? { input_tokens: body.inputTokens } : undefined
 }
 
-export const bedrock = Layer.effect(
+export const target = (settings: BedrockSettings): Target => ({
+  cloud: "bedrock",
+  credential: Option.isSome(settings.bearerToken)
+    ? "AWS_BEARER_TOKEN_BEDROCK"
+    : Option.isSome(settings.keys)
+      ? "AWS_ACCESS_KEY_ID"
+      : "the AWS default chain",
+  auth: credentialOf(settings),
+  origin: Option.getOrElse(settings.baseUrl, () => host(settings, settings.region)),
+  region: settings.region
+})
+
+export const layer = Layer.effect(
   Provider,
   Effect.gen(function* () {
     const settings = yield* Effect.flatMap(Clouds, ({ bedrock }) => Effect.fromOption(bedrock))

@@ -3,6 +3,7 @@
  * (docs/api.md#what-becomes-of-a-clouds-error). The only place where a cloud's messages are scrubbed of what belongs to the operator.
  */
 import type { Headers, HttpClientError } from "effect/http"
+import { cloudFacts, clouds } from "../catalog/clouds.ts"
 import { type Code, GatewayError, type Reason } from "../catalog/GatewayError.ts"
 import {
   invalidBody,
@@ -103,8 +104,9 @@ const maxMessage = 2_000
 /** Takes out of a message what belongs to the operator. */
 export type Scrub = (message: string) => string
 
+const domains = clouds.flatMap((cloud) => cloudFacts[cloud].domains.map((domain) => domain.replaceAll(".", "\\.")))
 /** Hosts of the clouds, and Google's service accounts. */
-const ownHosts = /\b[\w.@-]+\.(?:amazonaws\.com|api\.aws|googleapis\.com|gserviceaccount\.com|azure\.(?:com|us))\b/gi
+const ownHosts = new RegExp(`\\b[\\w.@-]+\\.(?:${domains.join("|")})\\b`, "gi")
 
 /** ARNs, Google resource paths, addresses and account numbers; and these names, each with what is shown in its place. */
 export const makeScrub =

@@ -17,7 +17,7 @@ import {
   sameHeaders
 } from "./credentials.ts"
 import { makeProvider } from "./makeProvider.ts"
-import { type Body, type CallKind, type Cloud, type Message, Provider } from "./Provider.ts"
+import { type Body, type CallKind, type Cloud, type Message, Provider, type Target } from "./Provider.ts"
 
 const failed = credentialError(
   "Google Application Default Credentials",
@@ -67,7 +67,7 @@ const applicationDefault = Effect.fnUntraced(function* (projectId: string) {
 const anthropicVersion = "vertex-2023-10-16"
 
 /** Where a location is reached. */
-export const host = (location: string) =>
+const host = (location: string) =>
   location === "us"
     ? `https://aiplatform.${location}.rep.googleapis.com`
     : `https://${location}-aiplatform.googleapis.com`
@@ -100,7 +100,15 @@ const message = ({ operation, route, stream }: CallKind, given: Body): Message =
   }
 }
 
-export const vertex = Layer.effect(
+export const target = (settings: VertexSettings): Target => ({
+  cloud: "vertex",
+  credential: Option.isSome(settings.accessToken) ? "VERTEX_ACCESS_TOKEN" : "Application Default Credentials",
+  auth: credentialOf(settings),
+  origin: Option.getOrElse(settings.baseUrl, () => host(settings.location)),
+  region: settings.location
+})
+
+export const layer = Layer.effect(
   Provider,
   Effect.gen(function* () {
     const settings = yield* Effect.flatMap(Clouds, ({ vertex }) => Effect.fromOption(vertex))

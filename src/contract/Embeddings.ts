@@ -7,7 +7,7 @@ import { type AsJson, described, int, ModelField, named, nullable, object, strin
 import { guardActions } from "./Governance.ts"
 import { ApiKey } from "./Security.ts"
 
-export const embeddingLimits = { strings: 512, dimensions: 1024 } as const
+export const maxStrings = 512
 
 const textOnly =
   "must be a string or an array of strings: token arrays are not accepted, because the gateway has no tokenizer to read them with; send the text"

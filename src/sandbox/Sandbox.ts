@@ -1,8 +1,8 @@
 /** Starts the three simulated clouds, and provides the settings of a gateway for them. */
-import { Context, Effect, Layer, Result } from "effect"
+import { Context, Effect, Layer, Record, Result } from "effect"
 import type { Catalog } from "../catalog/Catalog.ts"
 import { shippedCatalog } from "../catalog/CatalogStore.ts"
-import { type Access, newAccess } from "./cloud/access.ts"
+import type { SimulatedCloud } from "./cloud/access.ts"
 import { azure } from "./cloud/azure.ts"
 import { bedrock } from "./cloud/bedrock.ts"
 import { vertex } from "./cloud/vertex.ts"
@@ -20,10 +20,10 @@ const make = Effect.fnUntraced(function* ({ pace = 20, catalog }: SandboxOptions
   const { add, list } = callLog()
   const shipped = Result.getOrThrow(shippedCatalog)
   const models = modelsOf(catalog ?? (() => shipped))
-  const access = newAccess()
-  const start = (cloud: string, play: typeof vertex | typeof bedrock | typeof azure) =>
+  const clouds = { vertex: vertex(models), bedrock: bedrock(models), azure: azure(models) }
+  const start = ({ answer }: SimulatedCloud, cloud: string) =>
     Effect.acquireRelease(
-      Effect.promise(() => startServer(cloud, pace, add, play(access, models))),
+      Effect.promise(() => startServer(cloud, pace, add, answer)),
       ({ server }) =>
         Effect.promise(() => {
           const closed = server[Symbol.asyncDispose]()
@@ -32,25 +32,11 @@ const make = Effect.fnUntraced(function* ({ pace = 20, catalog }: SandboxOptions
         })
     ).pipe(Effect.map(({ url }) => url))
 
-  const vertexUrl = yield* start("vertex", vertex)
-  const bedrockUrl = yield* start("bedrock", bedrock)
-  const azureUrl = yield* start("azure", azure)
+  const urls = yield* Effect.all(Record.map(clouds, start))
+  const environments = Record.map(clouds, ({ environment }, cloud) => environment(urls[cloud]))
   /** The settings of a gateway for this sandbox. */
-  const environment: Readonly<Record<string, string>> = {
-    VERTEX_PROJECT: access.project,
-    VERTEX_LOCATION: access.location,
-    VERTEX_ACCESS_TOKEN: access.vertexBearer,
-    VERTEX_BASE_URL: vertexUrl,
-    BEDROCK_REGION: access.region,
-    BEDROCK_BASE_URL: bedrockUrl,
-    AWS_ACCESS_KEY_ID: access.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: access.secretAccessKey,
-    AZURE_OPENAI_ENDPOINT: azureUrl,
-    AZURE_OPENAI_API_KEY: access.azureKey
-  }
-  /** Credentials that the clouds accept too. */
-  const otherCredentials: Pick<Access, "bedrockBearer" | "azureBearer"> = access
-  return { vertexUrl, bedrockUrl, azureUrl, environment, otherCredentials, calls: list }
+  const environment: Readonly<Record<string, string>> = Object.assign({}, ...Object.values(environments))
+  return { urls, environment, bearers: Record.map(clouds, ({ bearer }) => bearer), calls: list }
 })
 
 /** Three simulated clouds on loopback: Vertex AI, Amazon Bedrock and Azure OpenAI. Their credentials are made anew at each start. */

@@ -2,11 +2,11 @@
 import { endianness } from "node:os"
 import { Result } from "effect"
 import { GatewayError, invalid } from "../catalog/GatewayError.ts"
-import { type EmbeddingList, EmbeddingsRequest, embeddingLimits } from "../contract/Embeddings.ts"
+import { type EmbeddingList, EmbeddingsRequest, maxStrings } from "../contract/Embeddings.ts"
 import type { ApiError } from "../contract/Errors.ts"
 import { maxTextBytes } from "../contract/fields.ts"
 import { Adjusted, reportUnsupported } from "../vendors/adjustments.ts"
-import { describeTooLong, reply, request } from "../vendors/titan.ts"
+import { describeTooLong, dimensions, reply, request } from "../vendors/titan.ts"
 import { apiError } from "./errorResponse.ts"
 import type { Prepared, Surface } from "./Surface.ts"
 
@@ -19,19 +19,17 @@ interface PreparedEmbeddings extends Prepared {
 const read: ReadonlySet<string> = new Set(["model", "input", "encoding_format"])
 
 /** Vectors have one size, so to ask for it is to ask for nothing. */
-const unread = ({ dimensions, ...request }: EmbeddingsRequest): ReadonlyArray<string> => {
+const unread = ({ dimensions: asked, ...request }: EmbeddingsRequest): ReadonlyArray<string> => {
   const adjusted = new Adjusted()
-  reportUnsupported(dimensions === embeddingLimits.dimensions ? request : { ...request, dimensions }, read, adjusted)
+  reportUnsupported(asked === dimensions ? request : { ...request, dimensions: asked }, read, adjusted)
   return [...adjusted]
 }
 
 /** In the order of docs/decisions.md#order-of-embedding-checks: count, emptiness, size. */
 const refuseInput = (input: ReadonlyArray<string>): GatewayError | undefined => {
   if (input.length === 0) return invalid("input: at least one string")
-  if (input.length > embeddingLimits.strings) {
-    return invalid(
-      `input: at most ${embeddingLimits.strings} strings; this has ${input.length}. Send them in several requests`
-    )
+  if (input.length > maxStrings) {
+    return invalid(`input: at most ${maxStrings} strings; this has ${input.length}. Send them in several requests`)
   }
   const empty = input.indexOf("")
   if (empty !== -1) return invalid(`input[${empty}]: must not be empty`)
@@ -59,7 +57,7 @@ export const embeddings: Surface<EmbeddingsRequest, PreparedEmbeddings, ApiError
     const refused = refuseInput(input)
     if (refused !== undefined) return Result.fail(refused)
     return Result.succeed({
-      operation: "embeddings" as const,
+      operation: "titan" as const,
       bodies: input.map(request),
       stream: false,
       maxOutput: 0,

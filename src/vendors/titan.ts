@@ -1,10 +1,11 @@
 /** Amazon's Titan embeddings, on Bedrock: what is asked, one string a call, what is answered, and how a string is refused. */
-
 import { Result } from "effect"
 import { countOf } from "../catalog/Tokens.ts"
 import { invalidBody, type UpstreamFault } from "../catalog/UpstreamFault.ts"
-import { embeddingLimits } from "../contract/Embeddings.ts"
 import { arrayOf, type Json, type JsonObject, numberOf } from "../wire/json.ts"
+
+/** The size of its vectors: 256 and 512 would be others. */
+export const dimensions = 1024
 
 /** Titan's own words for what is too long: `request input token count: 9000`, `expected maxLength: 50000, actual: 60000`. */
 const tooLong = /too many input tokens|maxLength/i
@@ -20,7 +21,7 @@ export const describeTooLong = (message: string): string | undefined => {
 
 export const request = (text: string): JsonObject => ({
   inputText: text,
-  dimensions: embeddingLimits.dimensions,
+  dimensions,
   normalize: true
 })
 
@@ -33,7 +34,7 @@ export const reply = (
 ): Result.Result<{ readonly embedding: ReadonlyArray<number>; readonly tokens: number }, UpstreamFault> => {
   const embedding = arrayOf(body.embedding)
   const tokens = countOf(Math.round(numberOf(body.inputTextTokenCount) ?? Number.NaN))
-  return embedding.length === embeddingLimits.dimensions && areNumbers(embedding) && tokens !== undefined
+  return embedding.length === dimensions && areNumbers(embedding) && tokens !== undefined
     ? Result.succeed({ embedding, tokens })
     : Result.fail(invalidBody)
 }

@@ -199,7 +199,7 @@ describe("the layer", () => {
       const [, make] = streams[0] ?? assert.fail()
       yield* open(...make("[sandbox: stall after=1]")).pipe(Effect.provideService(Sandbox, sandbox))
       yield* Scope.close(scope, Exit.void)
-      const refused = yield* Effect.exit(Effect.tryPromise(() => fetch(sandbox.vertexUrl)))
+      const refused = yield* Effect.exit(Effect.tryPromise(() => fetch(sandbox.urls.vertex)))
       assert.isTrue(Exit.isFailure(refused))
     })
   )

@@ -1,8 +1,7 @@
 /** The server that plays a cloud: what it logs, what arrives before a connection is cut, and what its errors are called. */
 import { get, type IncomingMessage } from "node:http"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect } from "effect"
-import { newAccess } from "../../src/sandbox/cloud/access.ts"
+import { Effect, Layer } from "effect"
 import { awsReply, claudeError, googleError } from "../../src/sandbox/cloud/errors.ts"
 import { type Call, type CloudRequest, callLog, type Reply, startServer } from "../../src/sandbox/http.ts"
 import { isObject } from "../../src/sandbox/json.ts"
@@ -60,11 +59,16 @@ describe("a reply", () => {
 })
 
 describe("credentials", () => {
-  it("are made anew at each start", () => {
-    const all = [...Object.values(newAccess()), ...Object.values(newAccess())]
-    // Six secrets, twice; project, location and region stay.
-    assert.strictEqual(new Set(all).size, 2 * 6 + 3)
-  })
+  it.live("are made anew at each start", () =>
+    Effect.gen(function* () {
+      const started = Effect.map(Sandbox, ({ bearers, environment }) => [
+        ...Object.values(bearers),
+        ...["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AZURE_OPENAI_API_KEY"].map((name) => environment[name])
+      ])
+      const all = yield* Effect.all([1, 2].map(() => Effect.provide(started, Layer.fresh(Sandbox.layer()))))
+      assert.strictEqual(new Set(all.flat()).size, 2 * 6)
+    })
+  )
 })
 
 const statuses: ReadonlyArray<readonly [number, google: string, amazon: string, anthropic: string]> = [

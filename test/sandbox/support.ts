@@ -53,31 +53,25 @@ export const openai = (path: "chat/completions" | "responses", cloud: "azure" | 
   path: `/openai/v1/${path}`
 })
 
-const bearerOf = (sandbox: Sandbox["Service"], cloud: Target["cloud"]): string => {
-  if (cloud === "vertex") return sandbox.environment.VERTEX_ACCESS_TOKEN ?? ""
-  return cloud === "azure" ? sandbox.otherCredentials.azureBearer : sandbox.otherCredentials.bedrockBearer
-}
-
 /** Sends a JSON body with the cloud's credentials, and gives the response as soon as its headers are there. */
 export const open = (target: Target, body: unknown, init: RequestInit = {}) =>
-  Effect.flatMap(Sandbox, (sandbox) => {
-    const url = { vertex: sandbox.vertexUrl, bedrock: sandbox.bedrockUrl, azure: sandbox.azureUrl }[target.cloud]
-    return Effect.tryPromise({
+  Effect.flatMap(Sandbox, ({ bearers, urls }) =>
+    Effect.tryPromise({
       try: () =>
-        fetch(url + target.path, {
+        fetch(urls[target.cloud] + target.path, {
           method: "POST",
           redirect: "manual",
           body: typeof body === "string" ? body : JSON.stringify(body),
           ...init,
           headers: {
-            authorization: `Bearer ${bearerOf(sandbox, target.cloud)}`,
+            authorization: `Bearer ${bearers[target.cloud]}`,
             "content-type": "application/json",
             ...init.headers
           }
         }),
       catch: (error) => error
     })
-  })
+  )
 
 /** Sends a JSON body and reads the whole reply. */
 export const post = (target: Target, body: unknown, headers: Record<string, string> = {}) =>

@@ -1,7 +1,7 @@
 /** Titan's vectors: equal texts have equal ones, related texts near ones, and every text has one of length 1. */
 import { assert, describe, it } from "@effect/vitest"
 import type { JsonObject } from "../../src/sandbox/json.ts"
-import { embedTitan } from "../../src/sandbox/titan/embeddings.ts"
+import { embedTitan } from "../../src/sandbox/titan.ts"
 
 const numbers = (value: unknown): ReadonlyArray<number> => (Array.isArray(value) ? value.map(Number) : [])
 const vectorOf = (inputText: string, over: JsonObject = {}) => numbers(embedTitan({ inputText, ...over }).embedding)

@@ -8,9 +8,9 @@ const MODEL = "gpt-5.1"
 /** OpenAI's client for Azure, on the routes that take an `api-version`. */
 const connect = Effect.map(
   Sandbox,
-  ({ azureUrl, environment }) =>
+  ({ environment, urls }) =>
     new AzureOpenAI({
-      endpoint: azureUrl,
+      endpoint: urls.azure,
       apiKey: environment.AZURE_OPENAI_API_KEY ?? "",
       apiVersion: "2024-10-21",
       maxRetries: 0
@@ -20,8 +20,7 @@ const connect = Effect.map(
 /** The plain client, on the `v1` routes, with an Entra ID token. */
 const connectV1 = Effect.map(
   Sandbox,
-  ({ azureUrl, otherCredentials }) =>
-    new OpenAI({ baseURL: `${azureUrl}/openai/v1`, apiKey: otherCredentials.azureBearer, maxRetries: 0 })
+  ({ bearers, urls }) => new OpenAI({ baseURL: `${urls.azure}/openai/v1`, apiKey: bearers.azure, maxRetries: 0 })
 )
 
 const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] }

@@ -22,10 +22,10 @@ const requestHandler = () => new NodeHttpHandler()
 const connect = (secret?: string) =>
   Effect.map(
     Sandbox,
-    ({ bedrockUrl, environment }) =>
+    ({ environment, urls }) =>
       new BedrockRuntimeClient({
         region: environment.BEDROCK_REGION ?? "",
-        endpoint: bedrockUrl,
+        endpoint: urls.bedrock,
         maxAttempts: 1,
         requestHandler: requestHandler(),
         credentials: {
@@ -128,12 +128,12 @@ layer(Sandbox.layer({ pace: 0 }))("Bedrock, with the vendors' clients", (it) => 
 
   it.effect("takes an API key instead of a signature", () =>
     Effect.gen(function* () {
-      const { bedrockUrl, otherCredentials } = yield* Sandbox
+      const { bearers, urls } = yield* Sandbox
       const client = new BedrockRuntimeClient({
         region: "us-gov-west-1",
-        endpoint: bedrockUrl,
+        endpoint: urls.bedrock,
         requestHandler: requestHandler(),
-        token: { token: otherCredentials.bedrockBearer },
+        token: { token: bearers.bedrock },
         authSchemePreference: ["httpBearerAuth"]
       })
       const reply = yield* invoke(client, JSON.stringify({ inputText: "hello" }), "amazon.titan-embed-text-v2:0")
@@ -163,10 +163,10 @@ layer(Sandbox.layer({ pace: 0 }))("Bedrock, with the vendors' clients", (it) => 
 
   it.effect("speaks OpenAI chat for gpt-oss, its reasoning inline", () =>
     Effect.gen(function* () {
-      const { bedrockUrl, otherCredentials } = yield* Sandbox
+      const { bearers, urls } = yield* Sandbox
       const client = new OpenAI({
-        baseURL: `${bedrockUrl}/openai/v1`,
-        apiKey: otherCredentials.bedrockBearer,
+        baseURL: `${urls.bedrock}/openai/v1`,
+        apiKey: bearers.bedrock,
         maxRetries: 0
       })
       const body = {

@@ -16,11 +16,11 @@ const tools = [
 ]
 
 /** The vendor's own client, pointed at the sandbox. `anthropic_version` is in the body because this model takes sampling parameters. */
-const connect = Effect.map(Sandbox, ({ vertexUrl, environment }) => {
+const connect = Effect.map(Sandbox, ({ environment, urls }) => {
   const authClient = new OAuth2Client()
   authClient.setCredentials({ access_token: environment.VERTEX_ACCESS_TOKEN ?? "" })
   return new AnthropicVertex({
-    baseURL: `${vertexUrl}/v1`,
+    baseURL: `${urls.vertex}/v1`,
     region: environment.VERTEX_LOCATION ?? "",
     projectId: environment.VERTEX_PROJECT ?? "",
     maxRetries: 0,

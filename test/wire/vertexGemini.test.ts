@@ -10,7 +10,7 @@ type Options = NonNullable<ConstructorParameters<typeof GoogleGenAI>[0]>
 
 /** Google's own client, pointed at the sandbox. */
 const connect = (apiVersion = "v1beta1") =>
-  Effect.map(Sandbox, ({ vertexUrl, environment }) => {
+  Effect.map(Sandbox, ({ environment, urls }) => {
     const authClient = new OAuth2Client()
     authClient.setCredentials({ access_token: environment.VERTEX_ACCESS_TOKEN ?? "" })
     return new GoogleGenAI({
@@ -20,7 +20,7 @@ const connect = (apiVersion = "v1beta1") =>
       apiVersion,
       // The client may bring its own copy of the library, whose classes have private members.
       googleAuthOptions: { authClient } as unknown as NonNullable<Options["googleAuthOptions"]>,
-      httpOptions: { baseUrl: vertexUrl }
+      httpOptions: { baseUrl: urls.vertex }
     })
   })
 

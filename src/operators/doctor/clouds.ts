@@ -1,55 +1,13 @@
 /** Checks of the clouds without a request for a model: credentials, and the clock. */
 import { Dispatcher } from "@effect/platform-node/NodeHttpClient"
-import { Duration, Effect, Layer, Option, Record } from "effect"
-import * as azure from "../../cloud/azure.ts"
-import * as bedrock from "../../cloud/bedrock.ts"
+import { Duration, Effect, Layer } from "effect"
 import { connections } from "../../cloud/connections.ts"
-import * as vertex from "../../cloud/vertex.ts"
+import type { Target } from "../../cloud/Provider.ts"
+import { targetsOf } from "../../cloud/Providers.ts"
 import { type GatewaySettings, Settings } from "../../Settings.ts"
 import type { CloudSettings } from "../../settings/clouds.ts"
 import { rephrase } from "../../wire/OperatorError.ts"
 import { type Check, fail, ok, orFail, warn } from "./Finding.ts"
-
-/** The name of the first that is set. */
-const firstSet = (named: Readonly<Record<string, Option.Option<unknown>>>, otherwise: string): string =>
-  Object.keys(Record.getSomes(named))[0] ?? otherwise
-
-export const targets = (clouds: CloudSettings) => [
-  ...Option.toArray(clouds.vertex).map((settings) => ({
-    cloud: "vertex",
-    credential: firstSet({ VERTEX_ACCESS_TOKEN: settings.accessToken }, "Application Default Credentials"),
-    auth: vertex.credentialOf(settings),
-    origin: Option.getOrElse(settings.baseUrl, () => vertex.host(settings.location)),
-    region: settings.location
-  })),
-  ...Option.toArray(clouds.bedrock).map((settings) => ({
-    cloud: "bedrock",
-    credential: firstSet(
-      { AWS_BEARER_TOKEN_BEDROCK: settings.bearerToken, AWS_ACCESS_KEY_ID: settings.keys },
-      "the AWS default chain"
-    ),
-    auth: bedrock.credentialOf(settings),
-    origin: Option.getOrElse(settings.baseUrl, () => bedrock.host(settings, settings.region)),
-    region: settings.region
-  })),
-  ...Option.toArray(clouds.azure).map((settings) => ({
-    cloud: "azure",
-    credential: firstSet(
-      {
-        AZURE_OPENAI_API_KEY: settings.apiKey,
-        "Entra ID, client secret": settings.clientSecret,
-        "Entra ID, client certificate": settings.clientCertificatePath,
-        "Entra ID, workload identity": settings.federatedTokenFile
-      },
-      "Entra ID, managed identity"
-    ),
-    auth: azure.credentialOf(settings),
-    origin: settings.endpoint,
-    region: settings.region
-  }))
-]
-
-type Target = ReturnType<typeof targets>[number]
 
 /** Got as a call would get it. */
 const credentialFound = Effect.fnUntraced(
@@ -102,7 +60,7 @@ const clockFound = Effect.fnUntraced(function* ({ origin }: Target) {
 /** For each active cloud one check of its credentials and one of its clock. Token services may take their time. */
 export const cloudChecks = (settings: GatewaySettings, clouds: CloudSettings): ReadonlyArray<Check> => {
   const layer = Layer.provide(connections, Layer.succeed(Settings, settings))
-  return targets(clouds).flatMap((target) => [
+  return targetsOf(clouds).flatMap((target) => [
     [`credentials ${target.cloud}`, credentialFound(target), Duration.seconds(20)],
     [`reach ${target.cloud}`, Effect.provide(clockFound(target), layer)]
   ])

@@ -9,6 +9,7 @@ import { catalogSource } from "../../catalog/CatalogStore.ts"
 import { formatBoundary } from "../../catalog/Level.ts"
 import partition from "../../catalog/partition.json" with { type: "json" }
 import { requestable } from "../../catalog/Resolver.ts"
+import { targetsOf } from "../../cloud/Providers.ts"
 import { version } from "../../contract/version.ts"
 import { cryptoFacts } from "../../fips.ts"
 import { fieldsOf, readCertificate } from "../../identity/certificate.ts"
@@ -21,7 +22,6 @@ import { tlsPolicy } from "../../tlsPolicy.ts"
 import { settingNames } from "../../unknownSettings.ts"
 import { makeChainChecking } from "../usage/chainCheck.ts"
 import { checkFiles, readFiles } from "../usage/readFiles.ts"
-import { targets } from "./clouds.ts"
 import { examine, setupOf } from "./examine.ts"
 
 const day = 86_400_000
@@ -37,7 +37,7 @@ const sha256 = (value: unknown): string => hash("sha256", JSON.stringify(value),
 const catalogInForce = (settings: GatewaySettings, clouds: CloudSettings, catalog: Catalog) => {
   const { leftOut, list } = requestable(catalog, sitesOf(clouds))
   // FIPS endpoints show by their names.
-  const origins = new Map<string, string>(targets(clouds).map(({ cloud, origin }) => [cloud, origin]))
+  const origins = new Map<string, string>(targetsOf(clouds).map(({ cloud, origin }) => [cloud, origin]))
   const served = (cloud: string) =>
     Arr.dedupe(list.filter(({ deployment }) => deployment.cloud === cloud).map(({ level }) => level))
   return {

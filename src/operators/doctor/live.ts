@@ -14,8 +14,8 @@ import { type GuardSettings, levelsOf, readGuards } from "../../guards/GuardsFil
 import { Clouds, type GatewaySettings, Settings } from "../../Settings.ts"
 import { type CloudSettings, sitesOf } from "../../settings/clouds.ts"
 import { chat } from "../../surfaces/chat.ts"
-import { embeddings } from "../../surfaces/embeddings.ts"
 import type { Prepared } from "../../surfaces/Surface.ts"
+import * as titan from "../../vendors/titan.ts"
 import { type Check, type Found, fail, ok, warn } from "./Finding.ts"
 
 /** In parallel: enough to be quick, few enough for small quotas. */
@@ -79,9 +79,12 @@ export const guardsLiveCheck = (settings: GatewaySettings, file: string): Check 
   return ["live guards", Effect.provideService(find, Settings, settings), Duration.minutes(2)]
 }
 
-const prepare = ({ id, model: { family } }: Entry, route: Entry): Result.Result<Prepared, GatewayError> => {
+const prepare = (
+  { id, model: { family } }: Entry,
+  route: Entry
+): Result.Result<Pick<Prepared, "bodies" | "operation">, GatewayError> => {
+  if (family === "embedding") return Result.succeed({ operation: "titan", bodies: [titan.request("Hello")] })
   const arrival = { id: crypto.randomUUID(), startedAt: 0, headers: {}, inputEstimate: 0 }
-  if (family === "embedding") return embeddings.prepare({ model: id, input: "Hello" }, route, arrival)
   // GPT models refuse fewer.
   const max_tokens = family === "gpt" ? 16 : 1
   return chat.prepare({ model: id, messages: [{ role: "user", content: "Hello" }], max_tokens }, route, arrival)

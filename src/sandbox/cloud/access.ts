@@ -1,17 +1,13 @@
-/** The location and the credentials of the clouds, made anew at each start. */
+/** How a simulated cloud is reached: its settings, and credentials that are made anew at each start. */
 import { randomBytes } from "node:crypto"
+import type { CloudRequest, Reply } from "../http.ts"
 
-const secret = (prefix: string): string => prefix + randomBytes(24).toString("hex")
+export interface SimulatedCloud {
+  readonly answer: (request: CloudRequest) => Promise<Reply> | Reply
+  /** The settings of a gateway for it. */
+  readonly environment: (url: string) => Readonly<Record<string, string>>
+  /** A token that it takes. */
+  readonly bearer: string
+}
 
-export const newAccess = () => ({
-  project: "sandbox-project",
-  location: "us-east5",
-  vertexBearer: secret("ya29.sandbox-"),
-  region: "us-gov-west-1",
-  accessKeyId: `AKIA${randomBytes(8).toString("hex").toUpperCase()}`,
-  secretAccessKey: secret(""),
-  bedrockBearer: secret("bedrock-api-key-"),
-  azureKey: secret(""),
-  azureBearer: secret("eyJ")
-})
-export type Access = ReturnType<typeof newAccess>
+export const secret = (prefix = ""): string => prefix + randomBytes(24).toString("hex")

@@ -4,37 +4,43 @@ import { type CloudRequest, jsonReply, type Reply } from "../http.ts"
 import type { Models } from "../models.ts"
 import { playChat } from "../openai/chat.ts"
 import { playResponses } from "../openai/responses.ts"
-import { azureError, serve } from "../openai/shared.ts"
-import type { Access } from "./access.ts"
+import { hostError, serve } from "../openai/shared.ts"
+import { type SimulatedCloud, secret } from "./access.ts"
 
 const PATH = /^\/openai(\/v1|\/deployments\/([^/]+))?\/(chat\/completions|responses)$/
 const DENIED =
   "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key for an active subscription and use a correct regional API endpoint for your resource."
 
 const refused = (status: number, message: string, code = String(status)): Reply =>
-  jsonReply(status, azureError(code, message))
+  jsonReply(status, hostError(code, message))
 
-const answer = (request: CloudRequest, { azureKey, azureBearer }: Access, models: Models): Reply => {
+const answer = (request: CloudRequest, key: string, bearer: string, models: Models): Reply => {
   const { headers, path, query } = request
   const [match, place, deployment, api] = PATH.exec(path) ?? []
   const version = query.get("api-version")
-  if (headers["api-key"] !== azureKey && headers.authorization !== `Bearer ${azureBearer}`) return refused(401, DENIED)
+  if (headers["api-key"] !== key && headers.authorization !== `Bearer ${bearer}`) return refused(401, DENIED)
   if (match === undefined || (place !== "/v1" && version === null)) return refused(404, "Resource not found")
   if (request.method !== "POST") return refused(405, "Method not allowed")
   if (place === "/v1" && version !== null && !["preview", "latest", "v1"].includes(version))
     return refused(400, "API version not supported", "BadRequest")
   const play = api === "responses" ? playResponses : playChat
-  return serve(request, play, { azure: true, models, deployment: deployment && unescape(deployment) })
+  return serve(request, play, { cloud: "azure", hosted: true, models, deployment: deployment && unescape(deployment) })
 }
 
 /** Plays Azure OpenAI: chat completions and Responses on the `v1` routes, and on the older routes that take an `api-version`. */
-export const azure =
-  (access: Access, models: Models) =>
-  (request: CloudRequest): Reply => {
-    const { headers, ...reply } = answer(request, access, models)
-    const id = request.seed.slice(0, 32)
-    return {
-      ...reply,
-      headers: { "apim-request-id": id, "x-request-id": id, "x-ms-region": "usgovvirginia", ...headers }
+export const azure = (models: Models): SimulatedCloud => {
+  const key = secret()
+  const bearer = secret("eyJ")
+  return {
+    bearer,
+    environment: (url) => ({ AZURE_OPENAI_ENDPOINT: url, AZURE_OPENAI_API_KEY: key }),
+    answer: (request) => {
+      const { headers, ...reply } = answer(request, key, bearer, models)
+      const id = request.seed.slice(0, 32)
+      return {
+        ...reply,
+        headers: { "apim-request-id": id, "x-request-id": id, "x-ms-region": "usgovvirginia", ...headers }
+      }
     }
   }
+}

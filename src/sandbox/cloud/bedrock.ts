@@ -1,5 +1,5 @@
 /** Amazon Bedrock's runtime: its routes, credentials, errors and framing. */
-import { hash, timingSafeEqual } from "node:crypto"
+import { hash, randomBytes, timingSafeEqual } from "node:crypto"
 import { unescape } from "node:querystring"
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import { fromUtf8, Hash, toUtf8 } from "@smithy/core/serde"
@@ -14,8 +14,8 @@ import type { ClaudeModel, Models } from "../models.ts"
 import { playChat } from "../openai/chat.ts"
 import { playResponses } from "../openai/responses.ts"
 import { serve } from "../openai/shared.ts"
-import { embedTitan } from "../titan/embeddings.ts"
-import type { Access } from "./access.ts"
+import { embedTitan } from "../titan.ts"
+import { type SimulatedCloud, secret } from "./access.ts"
 import { awsReply } from "./errors.ts"
 
 /** How far the clocks may differ, in milliseconds. */
@@ -29,10 +29,16 @@ const MISMATCH =
 const unsigned = (code: string, message: string): Refusal =>
   new Refusal({ status: 403, message, code: `${code}Exception` })
 
+interface Key {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  readonly region: string
+}
+
 /** Signs a request again by Signature Version 4, and compares. A refusal has AWS's exception name. */
 export const checkSignature = async (
   { method, path, query, headers, body }: Omit<CloudRequest, "seed">,
-  key: Pick<Access, "accessKeyId" | "secretAccessKey" | "region">,
+  key: Key,
   now: number
 ): Promise<Refusal | undefined> => {
   const { authorization, host = "", "x-amz-date": stamp = "", "x-amz-security-token": session } = headers
@@ -138,22 +144,38 @@ const openaiRoutes = new Map([
 const MODEL = /^\/model\/([^/]+)\/(invoke|invoke-with-response-stream|count-tokens)$/
 
 /** Plays Amazon Bedrock's runtime: InvokeModel for Claude and Titan, CountTokens, and the OpenAI-compatible routes. */
-export const bedrock = (access: Access, models: Models) => {
+export const bedrock = (models: Models): SimulatedCloud => {
+  const key: Key = {
+    accessKeyId: `AKIA${randomBytes(8).toString("hex").toUpperCase()}`,
+    secretAccessKey: secret(),
+    region: "us-gov-west-1"
+  }
+  const bearer = secret("bedrock-api-key-")
   const route = (request: CloudRequest): Reply => {
     const [match, id = "", operation = ""] = MODEL.exec(request.path) ?? []
     const play = openaiRoutes.get(request.path)
-    if (request.method === "POST" && play !== undefined) return serve(request, play, { azure: false, models })
+    if (request.method === "POST" && play !== undefined)
+      return serve(request, play, { cloud: "bedrock", hosted: false, models })
     if (request.method === "POST" && match !== undefined)
       return answered(() => modelAnswer(models, request, unescape(id), operation), awsReply, refused)
     return jsonReply(200, { Output: { __type: "com.amazon.coral.service#UnknownOperationException" }, Version: "1.0" })
   }
-  return async (request: CloudRequest): Promise<Reply> => {
-    const signed = request.headers.authorization !== `Bearer ${access.bedrockBearer}`
-    const [, scoped = ""] = /\/\d{8}\/([^/]+)\/bedrock\//.exec(request.headers.authorization ?? "") ?? []
-    const region = models.isRegion("bedrock", scoped) ? scoped : access.region
-    const denied = signed ? await checkSignature(request, { ...access, region }, Date.now()) : undefined
-    const { headers, ...reply } = denied === undefined ? route(request) : refused(denied)
-    const requestId = request.seed.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, "$1-$2-$3-$4-$5")
-    return { ...reply, headers: { "x-amzn-requestid": requestId, ...headers } }
+  return {
+    bearer,
+    environment: (url) => ({
+      BEDROCK_REGION: key.region,
+      BEDROCK_BASE_URL: url,
+      AWS_ACCESS_KEY_ID: key.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: key.secretAccessKey
+    }),
+    answer: async (request) => {
+      const signed = request.headers.authorization !== `Bearer ${bearer}`
+      const [, scoped = ""] = /\/\d{8}\/([^/]+)\/bedrock\//.exec(request.headers.authorization ?? "") ?? []
+      const region = models.isRegion("bedrock", scoped) ? scoped : key.region
+      const denied = signed ? await checkSignature(request, { ...key, region }, Date.now()) : undefined
+      const { headers, ...reply } = denied === undefined ? route(request) : refused(denied)
+      const requestId = request.seed.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, "$1-$2-$3-$4-$5")
+      return { ...reply, headers: { "x-amzn-requestid": requestId, ...headers } }
+    }
   }
 }

@@ -6,7 +6,7 @@ import { playGemini } from "../gemini/generateContent.ts"
 import { type CloudRequest, eventStream, jsonReply, type Reply, sse } from "../http.ts"
 import { type JsonObject, parseBody, stringOf } from "../json.ts"
 import type { Models } from "../models.ts"
-import type { Access } from "./access.ts"
+import { type SimulatedCloud, secret } from "./access.ts"
 import { claudeError, googleReply } from "./errors.ts"
 
 const PATH =
@@ -51,26 +51,38 @@ const UNAUTHENTICATED =
   "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project."
 
 /** Plays Vertex AI: the Claude partner models with their count endpoint, and Gemini. */
-export const vertex =
-  (access: Access, models: Models) =>
-  (request: CloudRequest): Reply => {
-    const { path, headers } = request
-    const [match, project, location, publisher, id = "", method = ""] = PATH.exec(unescape(path)) ?? []
-    const forbidden = `Permission 'aiplatform.endpoints.predict' denied on resource '//aiplatform.googleapis.com/projects/${project}' (or it may not exist).`
-    if (match === undefined) return googleReply(404, `The requested URL ${path} was not found on this server.`)
-    if (request.method !== "POST") return googleReply(405, "Method not allowed.")
-    if (headers.authorization !== `Bearer ${access.vertexBearer}`) return googleReply(401, UNAUTHENTICATED)
-    if (project !== access.project) return googleReply(403, forbidden)
-    if (location !== access.location && !models.isRegion("vertex", location ?? ""))
-      return googleReply(404, `Location ${location} is not supported by this project.`)
-    const body = parseBody(request.body)
-    if (body === undefined) return googleReply(400, "Invalid JSON payload received. Unexpected end of string.")
-    if (publisher === "google") {
-      const model = models.gemini(id)
-      if (model === undefined)
-        return missing(`projects/${project}/locations/${location}/publishers/google/models/${id}`)
-      return answered(() => playGemini(request, body, model, method), googleReply)
+export const vertex = (models: Models): SimulatedCloud => {
+  const home = { project: "sandbox-project", location: "us-east5" }
+  const bearer = secret("ya29.sandbox-")
+  return {
+    bearer,
+    environment: (url) => ({
+      VERTEX_PROJECT: home.project,
+      VERTEX_LOCATION: home.location,
+      VERTEX_ACCESS_TOKEN: bearer,
+      VERTEX_BASE_URL: url
+    }),
+    answer: (request) => {
+      const { path, headers } = request
+      const [match, project, location, publisher, id = "", method = ""] = PATH.exec(unescape(path)) ?? []
+      const forbidden = `Permission 'aiplatform.endpoints.predict' denied on resource '//aiplatform.googleapis.com/projects/${project}' (or it may not exist).`
+      if (match === undefined) return googleReply(404, `The requested URL ${path} was not found on this server.`)
+      if (request.method !== "POST") return googleReply(405, "Method not allowed.")
+      if (headers.authorization !== `Bearer ${bearer}`) return googleReply(401, UNAUTHENTICATED)
+      if (project !== home.project) return googleReply(403, forbidden)
+      if (location !== home.location && !models.isRegion("vertex", location ?? ""))
+        return googleReply(404, `Location ${location} is not supported by this project.`)
+      const body = parseBody(request.body)
+      if (body === undefined) return googleReply(400, "Invalid JSON payload received. Unexpected end of string.")
+      if (publisher === "google") {
+        const model = models.gemini(id)
+        if (model === undefined)
+          return missing(`projects/${project}/locations/${location}/publishers/google/models/${id}`)
+        return answered(() => playGemini(request, body, model, method), googleReply)
+      }
+      return method === "rawPredict" || method === "streamRawPredict"
+        ? claudeReply(request, body, id, method, models)
+        : googleReply(404, `Method ${method} not found.`)
     }
-    if (method !== "rawPredict" && method !== "streamRawPredict") return googleReply(404, `Method ${method} not found.`)
-    return claudeReply(request, body, id, method, models)
   }
+}

@@ -74,7 +74,7 @@ const schema = closed("description schema strict", { "name!": text }, ({ schema 
 const noMaxTokens = never(`${shared.unsupported("max_tokens")} Use 'max_completion_tokens' instead.`)
 const json_schema = closed("type", { "json_schema!": schema }, (format) => format.json_schema)
 
-const requestOf = (model: GptModel, azure: boolean) => {
+const requestOf = (model: GptModel, hosted: boolean) => {
   const { maxOutputTokens: most, inlineReasoning } = model
   const tooMany = (limit: number) =>
     `max_tokens is too large: ${limit}. This model supports at most ${most} completion tokens.`
@@ -85,7 +85,7 @@ const requestOf = (model: GptModel, azure: boolean) => {
       "logprobs",
     {
       "messages!": messagesOf(model),
-      n: where(anything, (n) => n === 1, azure ? "The sandbox gives one choice." : shared.unsupported("n")),
+      n: where(anything, (n) => n === 1, hosted ? "The sandbox gives one choice." : shared.unsupported("n")),
       logit_bias: inlineReasoning ? never(shared.unsupported("logit_bias")) : anything,
       max_completion_tokens: limit,
       max_tokens: inlineReasoning ? limit : noMaxTokens,
@@ -99,8 +99,8 @@ const requestOf = (model: GptModel, azure: boolean) => {
 }
 
 /** Checks a chat completion request as the cloud does. Throws a `Refusal`. */
-const readChat = ({ body, model, azure }: shared.GptRequest) => {
-  const asked = requestOf(model, azure)(body, "")
+const readChat = ({ body, model, hosted }: shared.GptRequest) => {
+  const asked = requestOf(model, hosted)(body, "")
   const { messages, tools = [], stop: stops = [], tool_choice: choice = "auto" } = asked
   const { reasoning_effort: effort = model.defaultEffort, response_format: format } = asked
   const names = "temperature top_p presence_penalty frequency_penalty logprobs top_logprobs logit_bias stop"
@@ -117,7 +117,7 @@ const readChat = ({ body, model, azure }: shared.GptRequest) => {
     [only("parallel_tool_calls")]: tools.length > 0 || asked.parallel_tool_calls === undefined,
     // Azure follows OpenAI's own API here.
     "The 'metadata' parameter is only allowed when 'store' is enabled.":
-      !azure || asked.store === true || asked.metadata === undefined,
+      !hosted || asked.store === true || asked.metadata === undefined,
     [only("tool_choice")]: tools.length > 0 || asked.tool_choice === undefined,
     "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.":
       format !== "json" || messages.some(({ parts }) => /json/i.test(textIn(parts)))
@@ -149,7 +149,7 @@ const piecesOf = ({ thinking, text, calls, stop }: Plan, inline: boolean): Reado
 /** Answers a chat completion request. Throws a `Refusal` where the cloud refuses it. */
 export const playChat = (request: shared.GptRequest): Answer => {
   const { turn, promptTokens, cached, likely, counts } = readChat(request)
-  const { model, seed, azure } = request
+  const { model, seed, hosted } = request
   const { inlineReasoning: inline } = model
   const plan = planOf(turn)
   const content = piecesOf(plan, inline)
@@ -180,9 +180,9 @@ export const playChat = (request: shared.GptRequest): Answer => {
       message: { ...message, ...(calls.length > 0 && { tool_calls: calls }) },
       logprobs: likely ? logprobsOf(...content) : null,
       finish_reason,
-      ...(azure && { content_filter_results: filterResults })
+      ...(hosted && { content_filter_results: filterResults })
     }
-    const filter = azure && { prompt_filter_results }
+    const filter = hosted && { prompt_filter_results }
     return jsonReply(200, { ...shell, object: "chat.completion", choices: [choice], ...filter, usage })
   }
   const stream = () => {
@@ -190,12 +190,12 @@ export const playChat = (request: shared.GptRequest): Answer => {
     const chunk = (delta: JsonObject, more: JsonObject = {}, piece = ""): JsonObject => ({
       ...event,
       choices: [{ index: 0, delta, logprobs: null, finish_reason: null, ...more }],
-      ...(azure && shared.paddingOf(request.body, piece, seed, piece))
+      ...(hosted && shared.paddingOf(request.body, piece, seed, piece))
     })
     const called = (call: JsonObject, piece?: string) => chunk({ tool_calls: [call] }, {}, piece)
     // Azure sends its filter's results in chunks of their own: of the prompt first, of the text last.
     const filter = (more: JsonObject) =>
-      azure ? [{ id: "", object: "", created: 0, model: "", choices: [], ...more }] : []
+      hosted ? [{ id: "", object: "", created: 0, model: "", choices: [], ...more }] : []
     const events = [
       ...filter({ prompt_filter_results }),
       chunk({ role: "assistant", content: "" }),
@@ -208,7 +208,7 @@ export const playChat = (request: shared.GptRequest): Answer => {
       ...filter({ choices: [{ index: 0, finish_reason: null, content_filter_results: filterResults }] }),
       ...(counts ? [{ ...event, choices: [], usage }] : [])
     ]
-    const end = azure ? "\n\n" : "\r\n\r\n"
+    const end = hosted ? "\n\n" : "\r\n\r\n"
     return {
       headers: eventStream,
       frames: [...events.map((data) => JSON.stringify(data)), "[DONE]"].map((data) => `data: ${data}${end}`),

@@ -113,7 +113,7 @@ const now = (): number => Math.floor(Date.now() / 1000)
 
 /** Answers a Responses request. Throws a `Refusal` where the clouds refuse it. */
 export const playResponses = (request: GptRequest): Answer => {
-  const { body, azure, seed } = request
+  const { body, hosted, seed } = request
   const read = readResponses(request)
   const { turn, effort, promptTokens, cached } = read
   const plan = planOf(turn)
@@ -127,7 +127,7 @@ export const playResponses = (request: GptRequest): Answer => {
     output: [],
     reasoning: { effort, summary: objectOf(body.reasoning).summary ?? null },
     usage: null,
-    ...(azure && { content_filters: null }),
+    ...(hosted && { content_filters: null }),
     ...echoOf(body)
   }
   const reason = reasons[plan.stop]
@@ -145,7 +145,7 @@ export const playResponses = (request: GptRequest): Answer => {
     completed_at: reason === null ? now() : null,
     // The tier that answered, where the events before have the one that was asked for.
     service_tier: "default",
-    ...(azure && { content_filters: filters }),
+    ...(hosted && { content_filters: filters }),
     usage: {
       input_tokens: promptTokens,
       input_tokens_details: { cached_tokens: cached, cache_write_tokens: 0 },

@@ -1,4 +1,5 @@
 /** Shared by chat completions and Responses: shapes, refusals, errors, and the look-up of the model. */
+import type { Cloud } from "../../catalog/clouds.ts"
 import { noDirectives } from "../directives.ts"
 import { type Answer, answered } from "../faults.ts"
 import { type CloudRequest, invalid, jsonReply, Refusal, type Reply } from "../http.ts"
@@ -112,12 +113,15 @@ export const tokens = (least: number): Shape<number> =>
     `Invalid '{path}': integer below minimum value. Expected a value >= ${least}.`
   )
 
-/** A request with its model. `name`: the model's name in replies. `azure`: Azure's variant of the API, otherwise Bedrock's. */
+/**
+ * A request with its model. `name`: the model's name in replies. `hosted`: OpenAI's own service with its content filter, as Azure hosts it,
+ * or an API that is compatible with it, as Bedrock's is.
+ */
 export interface GptRequest {
   readonly body: JsonObject
   readonly model: GptModel
   readonly name: string
-  readonly azure: boolean
+  readonly hosted: boolean
   readonly seed: string
 }
 
@@ -162,46 +166,52 @@ const innererror = {
 /** Azure's answer to a prompt that its content filter blocks. */
 const filtered = { message: FILTERED, type: null, param: "prompt", code: "content_filter", status: 400, innererror }
 
-/** An error of Azure itself rather than of OpenAI's API. */
-export const azureError = (code: string, message: string): JsonObject => ({ error: { code, message } })
+/** An error of the host itself rather than of OpenAI's API. */
+export const hostError = (code: string, message: string): JsonObject => ({ error: { code, message } })
 
 /** A cloud's reply to a status directive, with its own code for a rate limit. */
-const failed = (azure: boolean, status: number, message: string, after?: string): Reply => {
+const failed = (hosted: boolean, status: number, message: string, after?: string): Reply => {
   const limited = `Requests to the API have exceeded the token rate limit. Please retry after ${after ?? "1"} seconds.`
   const [code, text] = status === 429 ? ["RateLimitReached", limited] : [String(status), message]
-  const body = azure ? azureError(code, text) : openaiError(status, text)
+  const body = hosted ? hostError(code, text) : openaiError(status, text)
   return jsonReply(status, body, after === undefined ? {} : { "retry-after": after })
 }
 
-const noDeployment = azureError(
+const noDeployment = hostError(
   "DeploymentNotFound",
   "The API deployment for this resource does not exist. If you created the deployment within the last 5 minutes, please wait a moment and try again."
 )
+
+interface Serving extends Pick<GptRequest, "hosted"> {
+  readonly cloud: Cloud
+  readonly models: Models
+  readonly deployment?: string | undefined
+}
 
 /** Answers a request. `deployment` is the model of the path, which comes before that of the body. */
 export const serve = (
   request: CloudRequest,
   play: (request: GptRequest) => Answer,
-  { azure, models, deployment }: { azure: boolean; models: Models; deployment?: string | undefined }
+  { cloud, hosted, models, deployment }: Serving
 ): Reply => {
   const answer = (): Answer => {
     const body = parseBody(request.body)
     if (body === undefined) throw invalid("We could not parse the JSON body of your request.")
     const id = deployment ?? stringOf(body.model)
-    const model = models.gpt(azure ? "azure" : "bedrock", id)
+    const model = models.gpt(cloud, id)
     const message = `The model '${id}' does not exist`
     if (model === undefined) throw new Refusal({ status: 404, message, code: "model_not_found", param: "model" })
-    const name = azure ? `${model.id}-2025-11-13` : id
-    const played = play({ body, model, name, azure, seed: request.seed })
+    const name = hosted ? `${model.id}-2025-11-13` : id
+    const played = play({ body, model, name, hosted, seed: request.seed })
     const { status, delay, flags } = played.directives
-    if (!azure || !flags.has("filter-prompt")) return played
+    if (!hosted || !flags.has("filter-prompt")) return played
     return { directives: { ...noDirectives, status, delay }, whole: () => jsonReply(400, { error: filtered }) }
   }
   const refused = ({ status, message, code, param }: Refusal): Reply =>
-    azure && code === "model_not_found"
+    hosted && code === "model_not_found"
       ? jsonReply(404, noDeployment)
       : jsonReply(status, openaiError(status, message, code ?? null, param))
-  return answered(answer, (...error) => failed(azure, ...error), refused)
+  return answered(answer, (...error) => failed(hosted, ...error), refused)
 }
 
 // Schemas that GPT's words are held to: those of `strict` tools and formats (docs/upstreams.md#structured-output-of-gpt).

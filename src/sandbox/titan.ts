@@ -1,8 +1,8 @@
 /** Titan Text Embeddings: the checks of a request, and its vectors. */
-import { invalid } from "../http.ts"
-import { arrayOf, type JsonObject, numberOf, printed, stringOf } from "../json.ts"
-import { insist } from "../shape.ts"
-import { countTokens } from "../tokens.ts"
+import { invalid } from "./http.ts"
+import { arrayOf, type JsonObject, numberOf, printed, stringOf } from "./json.ts"
+import { insist } from "./shape.ts"
+import { countTokens } from "./tokens.ts"
 
 const MAX_TOKENS = 8192
 const MAX_CHARACTERS = 50_000
