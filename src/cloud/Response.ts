@@ -1,6 +1,6 @@
 /** The reply of a cloud as Effect's `HttpClientResponse`: its head has come, undici pushes its body, and one reader pulls it. */
 import type Undici from "@effect/platform-node/Undici"
-import { Cause, Effect, Exit, Inspectable, Option, Pipeable, type Pull, Stream } from "effect"
+import { Array as Arr, Cause, Effect, Exit, Inspectable, Option, Pipeable, type Pull, Stream } from "effect"
 import {
   Cookies,
   type Headers,
@@ -48,9 +48,6 @@ const tooLarge = new GatewayError({
 })
 
 type Failure = HttpClientError.HttpClientError
-type Chunks = [Uint8Array, ...Array<Uint8Array>]
-
-const isFilled = (chunks: Array<Uint8Array>): chunks is Chunks => chunks.length > 0
 
 /** Read once, as a stream or whole. */
 export class Response extends Inspectable.Class implements HttpClientResponse.HttpClientResponse {
@@ -162,9 +159,9 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
     return HttpIncomingMessage.inspect(this, { _id: "HttpClientResponse", status: this.status })
   }
 
-  private readonly pull: Pull.Pull<Chunks, Failure> = Effect.suspend(() => {
+  private readonly pull: Pull.Pull<Arr.NonEmptyReadonlyArray<Uint8Array>, Failure> = Effect.suspend(() => {
     const { chunks } = this
-    if (isFilled(chunks)) {
+    if (Arr.isArrayNonEmpty(chunks)) {
       this.chunks = []
       this.size = 0
       if (this.ended === undefined) this.controller.resume()

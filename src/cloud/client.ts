@@ -11,7 +11,7 @@ import { Context, Effect, Option, Scope } from "effect"
 import { Headers, HttpBody, HttpClient, HttpClientError, HttpClientRequest, UrlParams } from "effect/http"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import { ceilingError } from "../stream/deadlines.ts"
-import { singleUse } from "../stream/reply.ts"
+import { singleUse } from "../wire/singleUse.ts"
 import { abandoned, type CallContext, type Head, Response } from "./Response.ts"
 
 export const CurrentCall = Context.Reference<CallContext>("gateway/cloud/CurrentCall", {

@@ -96,8 +96,6 @@ export const makeAccumulator = (mode: ScanMode = "spec") => {
     call.size += size
     kept += size
   }
-  const unscanned = (list: ReadonlyArray<Call>): number =>
-    list.reduce((sum, { found, size }) => (found === undefined ? sum + size : sum), 0)
   const flagsIn = (list: ReadonlyArray<Call>): ReadonlyArray<GovernanceFlag> =>
     list.flatMap((call) => flagOf(call.id, call.name, runNow(foundIn(call, mode))) ?? [])
 
@@ -136,17 +134,27 @@ export const makeAccumulator = (mode: ScanMode = "spec") => {
     }
   }
 
+  /**
+   * The flags of all calls so far, completed or cut off: those that came whole, then the others in the order in which they started.
+   * May be asked repeatedly.
+   */
+  const flags = (): ReadonlyArray<GovernanceFlag> => {
+    if (calls.length === 0 && repeated.length === 0) return none
+    const first = flagsIn(repeated)
+    const known = new Set(first.map((flag) => flag.tool_call_id))
+    return [...first, ...flagsIn(calls).filter((flag) => !known.has(flag.tool_call_id))]
+  }
+
   return {
     add,
     /** Characters that are kept, about. */
     kept: () => kept,
-    /** Whether scanning the calls that are not scanned yet would hold up other requests. */
-    isLong: () => unscanned(repeated) + unscanned(calls) > maxInOneStep,
-    /** Scans them, so that `flags` takes no time. */
+    /** Scans the calls that are not scanned yet, so that the flags take no time. */
     scan: function* (): Slices<void> {
       let size = 0
       for (const list of [repeated, calls]) {
         for (const call of list) {
+          if (call.found !== undefined) continue
           yield* foundIn(call, mode)
           size += call.size + perCall
           if (size < sliceCharacters) continue
@@ -155,16 +163,9 @@ export const makeAccumulator = (mode: ScanMode = "spec") => {
         }
       }
     },
-    /**
-     * The flags of all calls so far, completed or cut off: those that came whole, then the others in the order in which they started.
-     * May be asked repeatedly.
-     */
-    flags: (): ReadonlyArray<GovernanceFlag> => {
-      if (calls.length === 0 && repeated.length === 0) return none
-      const first = flagsIn(repeated)
-      const known = new Set(first.map((flag) => flag.tool_call_id))
-      return [...first, ...flagsIn(calls).filter((flag) => !known.has(flag.tool_call_id))]
-    }
+    flags,
+    /** What the reply says of its calls so far. */
+    governance: () => governanceOf(flags())
   }
 }
 
@@ -176,5 +177,5 @@ export function* governanceOfCalls(calls: ReadonlyArray<Called>, mode: ScanMode)
   const all = makeAccumulator(mode)
   for (const call of calls) all.add({ type: "whole", call }, 0)
   yield* all.scan()
-  return governanceOf(all.flags())
+  return all.governance()
 }

@@ -1,7 +1,8 @@
 /** What the frames of a streamed reply say, as guards read it, and the same frames with other words (docs/guards.md#streams). */
+import { Array as Arr } from "effect"
 import type { GuardAction } from "../contract/Governance.ts"
 import type { Fields, Place } from "../contract/places.ts"
-import type { Frame } from "../stream/Frame.ts"
+import type { Frame, Frames } from "../stream/Frame.ts"
 import { arrayOf, isObject, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
 import { readExactObject } from "../wire/parse.ts"
 import { jsonText } from "../wire/print.ts"
@@ -249,17 +250,12 @@ const responsesReader = (reply: Fields): FrameReader => {
 }
 
 /** The frames of an error that ends a stream, with what guards did. */
-export const reportedError = (
-  surface: GuardedSurface,
-  frames: ReadonlyArray<Frame>,
-  actions: ReadonlyArray<GuardAction>
-): ReadonlyArray<Frame> => {
-  const last = frames.at(-1)
-  if (last === undefined || actions.length === 0) return frames
-  const before = frames.slice(0, -1)
+export const reportedError = (surface: GuardedSurface, frames: Frames, actions: ReadonlyArray<GuardAction>): Frames => {
+  if (actions.length === 0) return frames
+  const [before, last] = Arr.unappend(frames)
   return surface === "messages"
-    ? [...before, guardsEvent(actions), last]
-    : [...before, { ...last, data: String(withActions(last.data, actions)) }]
+    ? Arr.append([...before, guardsEvent(actions)], last)
+    : Arr.append(before, { ...last, data: String(withActions(last.data, actions)) })
 }
 
 /** `reply`: where the texts of a whole reply are. */

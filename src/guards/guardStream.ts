@@ -2,9 +2,9 @@
  * Guards of a streamed reply (docs/guards.md#streams). Where they may block or redact, its words are held back until they have been
  * seen; where they only flag, words pass as they come, and guards are asked beside them.
  */
-import { Cause, Effect, Fiber, Option, Pull, Scope, Stream } from "effect"
+import { Array as Arr, Cause, Effect, Fiber, Option, Pull, Scope, Stream } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
-import { EndedEarly, type Frame } from "../stream/Frame.ts"
+import { EndedEarly, type Frame, type Frames } from "../stream/Frame.ts"
 import type { Part } from "./frames.ts"
 import { type Entry, type GuardStreamOptions, heldReply, makeQueue, reported } from "./heldReply.ts"
 
@@ -53,10 +53,6 @@ const passedReply = (options: GuardStreamOptions) => {
 }
 
 type Failure = GatewayError | EndedEarly
-type Frames = readonly [Frame, ...Array<Frame>]
-
-const isFilled = (frames: ReadonlyArray<Frame>): frames is Frames => frames.length > 0
-
 /** After what it ends with where guards block, the cloud is not waited for. */
 export const guardStream =
   (options: GuardStreamOptions) =>
@@ -73,13 +69,13 @@ export const guardStream =
         const finish = (after: Pull.Pull<never, Failure>) =>
           Effect.flatMap(run([], true), ({ frames, over }) => {
             end = over ? Effect.fail(new EndedEarly()) : after
-            return isFilled(frames) ? Effect.succeed(frames) : end
+            return Arr.isReadonlyArrayNonEmpty(frames) ? Effect.succeed(frames) : end
           })
         const next: Pull.Pull<Frames, Failure> = Pull.matchEffect(upstream, {
           onSuccess: (frames) =>
             Effect.flatMap(run(frames), ({ frames: out, over }) => {
               if (over) end = Effect.fail(new EndedEarly())
-              return isFilled(out) ? Effect.succeed(out) : (end ?? next)
+              return Arr.isReadonlyArrayNonEmpty(out) ? Effect.succeed(out) : (end ?? next)
             }),
           onFailure: (cause) => {
             const failed = Effect.failCause(cause)

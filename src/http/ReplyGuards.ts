@@ -2,7 +2,7 @@
 import type { Effect } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { GuardStreamOptions } from "../guards/heldReply.ts"
-import type { Frame } from "../stream/Frame.ts"
+import type { Frames } from "../stream/Frame.ts"
 import type { ReplyOptions } from "../stream/reply.ts"
 import type { AnswerBody } from "../surfaces/Surface.ts"
 import type { JsonObject } from "../wire/json.ts"
@@ -21,5 +21,5 @@ export interface ReplyGuards {
   /** The stage of a streamed reply; undefined where there is nothing to do or to report. */
   readonly stream: (options: GuardedStream) => ReplyOptions["guard"]
   /** The frames of an error that ends a stream, with the actions of guards. */
-  readonly failed: (frames: ReadonlyArray<Frame>) => ReadonlyArray<Frame>
+  readonly failed: (frames: Frames) => Frames
 }

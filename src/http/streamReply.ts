@@ -2,15 +2,17 @@
  * A streamed reply, and what is recorded of it. The first frame is awaited before the status is committed, so that a refusal keeps its
  * status; after that the stream never fails, but ends in-band.
  */
-import { Cause, Channel, Effect, Exit, Option, Pull, Scope, Stream } from "effect"
+import { Cause, Channel, Effect, Exit, Option, Pull, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { GatewayError, internal, noRoom } from "../catalog/GatewayError.ts"
 import type { Provider } from "../cloud/Provider.ts"
 import { makeAccumulator } from "../governance/accumulate.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import type { Protocol } from "../stream/Frame.ts"
-import { governanceSoFar, reply, scanned, singleUse } from "../stream/reply.ts"
+import { reply } from "../stream/reply.ts"
 import type { Prepared, Ready } from "../surfaces/Surface.ts"
+import { singleUse } from "../wire/singleUse.ts"
+import { inSlices } from "../wire/slices.ts"
 import type { makeTerminations } from "./Drain.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
@@ -115,7 +117,7 @@ export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof mak
         })
         fail(error)
         record.streamEnd = "error"
-        const last = protocol.inBand(error, governanceSoFar(toolCalls))
+        const last = protocol.inBand(error, toolCalls.governance())
         return record.replyGuards?.failed(last) ?? last
       },
       onWaiting: (more) => {
@@ -123,8 +125,7 @@ export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof mak
         record.takeMemory(more)
       }
     })
-    const scope = yield* Effect.scope
-    const pull = yield* Channel.toPullScoped(Stream.toChannel(bytes), scope)
+    const pull = yield* Channel.toPullScoped(Stream.toChannel(bytes), yield* Effect.scope)
     const first = yield* Pull.catchDone(pull, () => Effect.undefined).pipe(
       Effect.onExit((exit) =>
         Effect.sync(() => {
@@ -137,12 +138,7 @@ export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof mak
         })
       )
     )
-    yield* Scope.addFinalizerExit(scope, (exit) =>
-      Effect.andThen(
-        scanned(toolCalls),
-        Effect.sync(() => recordEnd(exit))
-      )
-    )
+    yield* Effect.addFinalizer((exit) => Effect.map(inSlices(toolCalls.scan()), () => recordEnd(exit)))
     record.addServedHeaders()
     // The request's body has been sent, and is no longer held.
     record.takeMemory(-requestMemory)

@@ -1,6 +1,5 @@
 /** The frames of a streamed reply, and how a surface makes them from the cloud's events. */
-
-import { Data } from "effect"
+import { type Array as Arr, Data } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Tokens } from "../catalog/Tokens.ts"
 import type { UpstreamFault } from "../catalog/UpstreamFault.ts"
@@ -18,8 +17,9 @@ export interface Frame {
   /** The pieces of tool calls that it carries. */
   readonly calls?: ReadonlyArray<CallPiece> | undefined
   /** On the frame that ends a reply: what is sent in its place when calls were flagged. */
-  readonly flagged?: ((governance: Governance) => ReadonlyArray<Frame>) | undefined
+  readonly flagged?: ((governance: Governance) => Frames) | undefined
 }
+export type Frames = Arr.NonEmptyReadonlyArray<Frame>
 
 export type Item = Frame | typeof keepAlive
 
@@ -64,7 +64,7 @@ export interface Protocol {
   /** The cloud's stream has ended: the last frames. Without `progress.end` the stream was cut. */
   readonly onHalt: () => ReadonlyArray<Frame>
   /** The surface's in-band error, with the flags of the calls so far. */
-  readonly inBand: (error: GatewayError, governance: Governance | undefined) => ReadonlyArray<Frame>
+  readonly inBand: (error: GatewayError, governance: Governance | undefined) => Frames
   /** The usage that the final event would have now; undefined where it would have none. */
   readonly usage?: () => object | undefined
   readonly summary: () => Summary

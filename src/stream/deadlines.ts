@@ -1,5 +1,5 @@
 /** Time limits of a streamed reply, and comments in its silence. */
-import { Cause, Channel, Duration, Effect, Exit, Fiber, Option, Scope, Stream } from "effect"
+import { type Array as Arr, Cause, Channel, Duration, Effect, Exit, Fiber, Option, Scope, Stream } from "effect"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import { keepAlive } from "../wire/sse.ts"
 import { EndedEarly } from "./Frame.ts"
@@ -35,8 +35,6 @@ export interface DeadlineOptions {
   readonly destroy: Effect.Effect<void>
 }
 
-type Items<A> = readonly [A, ...Array<A>]
-
 /**
  * A fiber reads from the cloud, at most one array ahead of the caller. When a time limit is reached, the fiber is interrupted, which ends
  * the call, also while the caller does not read. The clock is one timer a stream, because another fiber a stream would cost more.
@@ -54,7 +52,10 @@ export const withDeadlines =
           const now = () => performance.now()
           const context = yield* Effect.context<never>()
           const callScope = yield* Scope.fork(scope)
-          const { end, give, offer, take } = makeHandoff<Items<A | typeof keepAlive>, GatewayError | Cause.Done>()
+          const { end, give, offer, take } = makeHandoff<
+            Arr.NonEmptyReadonlyArray<A | typeof keepAlive>,
+            GatewayError | Cause.Done
+          >()
           const startedAt = now()
           let emittedAt = startedAt
           let waitingSince: number | undefined = startedAt

@@ -1,14 +1,14 @@
 /** A streamed reply from the cloud's bytes to the caller's bytes: the pipe, and its stages in their order. */
-import { Cause, Effect, Exit, identity, Pull, Stream } from "effect"
+import { Array as Arr, Cause, Effect, identity, Pull, Stream } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import { cut, type UpstreamFault } from "../catalog/UpstreamFault.ts"
 import type { Governance } from "../contract/Governance.ts"
-import { type Accumulator, governanceOf } from "../governance/accumulate.ts"
+import type { Accumulator } from "../governance/accumulate.ts"
 import { inSlices } from "../wire/slices.ts"
 import { type Event, printEvents } from "../wire/sse.ts"
 import { type DeadlineOptions, withDeadlines } from "./deadlines.ts"
-import { EndedEarly, type Frame, type Item, type Protocol } from "./Frame.ts"
-import type { Decoded, Decoder, FramingFailure } from "./framing.ts"
+import { EndedEarly, type Frame, type Frames, type Item, type Protocol } from "./Frame.ts"
+import { failed, type Step, stage } from "./stage.ts"
 
 interface TranslateOptions {
   readonly protocol: Protocol
@@ -22,7 +22,7 @@ interface TranslateOptions {
 
 export interface ReplyOptions extends TranslateOptions, DeadlineOptions {
   /** The frames that end a reply that failed: the surface's in-band error. */
-  readonly lastFrames: (cause: Cause.Cause<GatewayError>) => ReadonlyArray<Frame>
+  readonly lastFrames: (cause: Cause.Cause<GatewayError>) => Frames
   /** The operator's guards. They come after `govern`, because flags quote calls. */
   readonly guard?:
     | ((frames: Stream.Stream<Frame, GatewayError | EndedEarly>) => Stream.Stream<Frame, GatewayError | EndedEarly>)
@@ -45,109 +45,7 @@ export const reply = (
     encode(options.onWaiting)
   )
 
-// One stage: an array in, an array out, and how the stream ends where the stage ends it.
-
-type Filled<A> = readonly [A, ...Array<A>]
-
-/** What one step emits, and how the stream ends after it, if it does. */
-export interface Step<B, E> {
-  readonly emit: ReadonlyArray<B>
-  readonly end?: Exit.Exit<void, E> | undefined
-}
-
-/** The steps of one stream: pure but for their own state. */
-export interface Stage<A, B, E, E2 = E> {
-  readonly onArray: (items: ReadonlyArray<A>) => Step<B, E>
-  /** The stream before this stage has ended. */
-  readonly onDone: () => Step<B, E>
-  /** The stream before this stage has failed. */
-  readonly onFailure: (cause: Cause.Cause<E2>) => Step<B, E>
-}
-
-/** Emits nothing, and fails as the stream before did. */
-export const failed = <E>(cause: Cause.Cause<E>): Step<never, E> => ({ emit: [], end: Exit.failCause(cause) })
-
-const isFilled = <B>(items: ReadonlyArray<B>): items is Filled<B> => items.length > 0
-
-/**
- * An operator on arrays. Unlike `Stream.mapAccumArray`, a step may end or fail the stream and keep what it emits before that, and the
- * end of the stream before differs from its failure. Each further operator would cost
- * an effect an array.
- */
-export const stage =
-  <A, B, E, E2 = E>(make: () => Stage<A, B, E, E2>) =>
-  (self: Stream.Stream<A, E2>): Stream.Stream<B, E> =>
-    Stream.transformPull(self, (upstream) =>
-      Effect.sync(() => {
-        const { onArray, onDone, onFailure } = make()
-        let end: Pull.Pull<never, E> | undefined
-        const pass = ({ emit, end: exit }: Step<B, E>) => {
-          if (exit !== undefined) end = Exit.isSuccess(exit) ? Cause.done() : Effect.failCause(exit.cause)
-          return isFilled(emit) ? Effect.succeed(emit) : end
-        }
-        const last = (step: Step<B, E>) => {
-          end = Cause.done()
-          return pass(step) ?? end
-        }
-        const step: Pull.Pull<Filled<B>, E> = Pull.matchEffect(upstream, {
-          onSuccess: (items) => pass(onArray(items)) ?? step,
-          onFailure: (cause) => last(onFailure(cause)),
-          onDone: () => last(onDone())
-        })
-        return Effect.suspend(() => end ?? step)
-      })
-    )
-
 // The stages, in their order.
-
-export interface DecodeOptions<E, E2> {
-  readonly decoder: Decoder
-  readonly onBytes: () => void
-  readonly onFirstEvent: (event: Event) => void
-  /** Takes memory for bytes of an incomplete event; a negative number gives it back. Answers an error where there is none left. */
-  readonly hold: (bytes: number) => E | undefined
-  readonly framingError: (failure: FramingFailure) => E
-  /** Of a failure of the connection. */
-  readonly clientError: (failure: E2) => E
-}
-
-/** Bytes become events, all those of a network chunk in one array. Events before a failure are kept. */
-export const decode = <E, E2>(options: DecodeOptions<E, E2>) =>
-  stage<Uint8Array, Event, E, E2>(() => {
-    const { clientError, decoder, framingError, hold, onBytes, onFirstEvent } = options
-    let begun = false
-    let pending = 0
-    const step = ({ events, failure }: Decoded) => ({
-      emit: events,
-      end: failure === undefined ? undefined : Exit.fail(framingError(failure))
-    })
-    return {
-      onArray: (chunks) => {
-        onBytes()
-        const events: Array<Event> = []
-        let bytes = 0
-        let failure: FramingFailure | undefined
-        for (const chunk of chunks) {
-          bytes += chunk.length
-          const decoded = decoder.feed(chunk)
-          for (const event of decoded.events) events.push(event)
-          failure = decoded.failure
-          if (failure !== undefined) break
-        }
-        if (!begun && events[0] !== undefined) {
-          begun = true
-          onFirstEvent(events[0])
-        }
-        if (failure !== undefined) return step({ events, failure })
-        const before = pending
-        pending = events.length > 0 ? 0 : pending + bytes
-        const refused = pending === before ? undefined : hold(pending - before)
-        return { emit: events, end: refused === undefined ? undefined : Exit.fail(refused) }
-      },
-      onDone: () => step(decoder.end()),
-      onFailure: (cause) => failed(Cause.map(cause, clientError))
-    }
-  })
 
 /** Events become the surface's frames, and their tool calls are collected. Ends with the surface's own terminal frame, or fails. */
 const translate = (options: TranslateOptions) =>
@@ -156,13 +54,13 @@ const translate = (options: TranslateOptions) =>
     const { progress } = protocol
     let kept = 0
 
-    const endOf = (): Exit.Exit<void, GatewayError | EndedEarly> | undefined => {
-      if (progress.end === "complete") return progress.early === true ? Exit.fail(new EndedEarly()) : Exit.void
-      if (progress.end !== undefined) return Exit.fail(errorOf(progress.end))
+    const endOf = (): Pull.Pull<never, GatewayError | EndedEarly> | undefined => {
+      if (progress.end === "complete") return progress.early === true ? Effect.fail(new EndedEarly()) : Cause.done()
+      if (progress.end !== undefined) return Effect.fail(errorOf(progress.end))
       const all = (progress.kept ?? 0) + calls.kept()
       const refused = all === kept ? undefined : hold(all - kept, all)
       kept = all
-      return refused === undefined ? undefined : Exit.fail(refused)
+      return refused === undefined ? undefined : Effect.fail(refused)
     }
     const step = (emit: ReadonlyArray<Frame>): Step<Frame, GatewayError | EndedEarly> => {
       for (const { calls: pieces, data } of emit) for (const piece of pieces ?? []) calls.add(piece, data.length)
@@ -182,18 +80,8 @@ const translate = (options: TranslateOptions) =>
     }
   })
 
-/** The flags of the calls so far; undefined where there are none. */
-export const governanceSoFar = (calls: Accumulator): Governance | undefined => governanceOf(calls.flags())
-
-/** Scans the calls that are not scanned yet, in slices where they are long. */
-export const scanned = (calls: Accumulator): Effect.Effect<void> =>
-  Effect.suspend(() => (calls.isLong() ? inSlices(calls.scan()) : Effect.void))
-
-const flagged = (frames: Filled<Frame>, governance: Governance | undefined): Filled<Frame> => {
-  if (governance === undefined) return frames
-  const all = frames.flatMap((frame) => frame.flagged?.(governance) ?? [frame])
-  return isFilled(all) ? all : frames
-}
+const flagged = (frames: Frames, governance: Governance | undefined): Frames =>
+  governance === undefined ? frames : Arr.flatMap(frames, (frame) => frame.flagged?.(governance) ?? [frame])
 
 /** The flags of the calls go on the last frame. A reply that fails is scanned too: its flags go with the surface's in-band error. */
 const govern =
@@ -204,9 +92,9 @@ const govern =
         Pull.matchEffect(upstream, {
           onSuccess: (frames) =>
             frames.some((frame) => frame.flagged !== undefined)
-              ? Effect.map(scanned(calls), () => flagged(frames, governanceSoFar(calls)))
+              ? Effect.map(inSlices(calls.scan()), () => flagged(frames, calls.governance()))
               : Effect.succeed(frames),
-          onFailure: (cause) => Effect.andThen(scanned(calls), Effect.failCause(cause)),
+          onFailure: (cause) => Effect.andThen(inSlices(calls.scan()), Effect.failCause(cause)),
           onDone: () => Cause.done()
         })
       )
@@ -222,8 +110,7 @@ const endInBand = (lastFrames: ReplyOptions["lastFrames"]) =>
         return { emit }
       },
       onDone: () => ({ emit: [] }),
-      onFailure: (cause) =>
-        !begun || Cause.hasInterruptsOnly(cause) ? failed(cause) : { emit: lastFrames(cause), end: Exit.void }
+      onFailure: (cause) => (begun && !Cause.hasInterruptsOnly(cause) ? { emit: lastFrames(cause) } : failed(cause))
     }
   })
 
@@ -249,17 +136,3 @@ export const encode =
         })
       })
     )
-
-/**
- * Answers a value once, and does not hold it after that. A stream runs for minutes, and its closures would hold what it was made from, such
- * as the request's body.
- */
-export const singleUse = <A>(value: A): (() => A) => {
-  let held: { readonly value: A } | undefined = { value }
-  return () => {
-    if (held === undefined) throw new Error("used twice")
-    const used = held.value
-    held = undefined
-    return used
-  }
-}

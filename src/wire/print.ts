@@ -128,8 +128,8 @@ export const jsonText = (value: unknown): string => engineText(value) ?? [...pri
 export function* printText(value: unknown): Slices<string> {
   const pieces: Array<string> = []
   for (const piece of printPieces(value)) {
+    if (pieces.length > 0) yield
     pieces.push(Buffer.from(piece).toString())
-    yield
   }
   const text = pieces.join("")
   // The caller's work on it belongs to the next slice.
@@ -140,8 +140,8 @@ export function* printText(value: unknown): Slices<string> {
 function* printed(value: unknown): Slices<Uint8Array<ArrayBuffer>> {
   const pieces: Array<Buffer> = []
   for (const piece of printPieces(value)) {
+    if (pieces.length > 0) yield
     pieces.push(Buffer.from(piece))
-    yield
   }
   return Buffer.concat(pieces)
 }

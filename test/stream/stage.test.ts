@@ -1,7 +1,7 @@
 /** What a stage of a streamed reply keeps when it ends or fails, and that it does not matter how its items came. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Option, Schema, Stream } from "effect"
-import { failed, type Stage, type Step, stage } from "../../src/stream/reply.ts"
+import { failed, type Stage, type Step, stage } from "../../src/stream/stage.ts"
 
 type Outcome<B> = { readonly items: ReadonlyArray<B>; readonly end: string }
 
@@ -26,7 +26,7 @@ const doubling = (): Stage<number, number, string> => {
     if (at < 0) return { emit: items.map((item) => item * 2) }
     return {
       emit: items.slice(0, at).map((item) => item * 2),
-      end: items[at] === 0 ? Exit.void : Exit.fail("negative")
+      end: items[at] === 0 ? Cause.done() : Effect.fail("negative")
     }
   }
   return { onArray, onDone: () => ({ emit: [1_000] }), onFailure: failed }
@@ -59,7 +59,7 @@ describe("a stage", () => {
   it("may have last words for a stream that fails, and end well after them", () => {
     const outcome = (last: Step<number, string>) =>
       outcomeOf(stage<number, number, string>(() => ({ ...doubling(), onFailure: () => last }))(arrays([[1]], "cut")))
-    assert.deepStrictEqual(outcome({ emit: [7], end: Exit.void }), { items: [2, 7], end: "done" })
+    assert.deepStrictEqual(outcome({ emit: [7], end: Cause.done() }), { items: [2, 7], end: "done" })
     assert.deepStrictEqual(outcome({ emit: [], end: Exit.fail("other") }), { items: [2], end: "other" })
   })
 

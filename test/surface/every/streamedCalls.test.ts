@@ -64,7 +64,6 @@ describe("a long call", () => {
   it("ends the stream in its own words where the scan fails", async () => {
     const calls = {
       ...makeAccumulator(),
-      isLong: () => true,
       *scan() {
         yield undefined
         throw new Error("a defect")
