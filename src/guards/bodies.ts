@@ -9,14 +9,13 @@ const fn = (name: Json | undefined, more: JsonObject): JsonObject => ({
   function: { name: textOf(name) ?? "", ...more }
 })
 
-/** Tool definitions in the format of chat completions. */
-export const toolsOf = (body: JsonObject): ReadonlyArray<JsonObject> =>
-  arrayOf(body.tools)
+/** Tool definitions in the format of chat completions, also those that items bring along. What that format has no field for keeps its own. */
+export const toolsOf = ({ input, tools }: JsonObject): ReadonlyArray<JsonObject> =>
+  [...arrayOf(tools), ...arrayOf(input).flatMap((item) => arrayOf(objectOf(item).tools))]
     .filter(isObject)
-    .map(({ description, function: inner, input_schema, name, parameters, type }) => {
+    .map(({ function: inner, input_schema, name, parameters, type, ...others }) => {
       if (isObject(inner)) return { type: "function", function: inner }
-      const schema = input_schema ?? parameters
-      return fn(name ?? type, compact({ description: textOf(description), parameters: schema }))
+      return fn(name ?? type, compact({ ...others, parameters: input_schema ?? parameters }))
     })
 
 const printed = (value: Json | undefined): string => (typeof value === "string" ? value : jsonText(value ?? {}))

@@ -3,7 +3,7 @@ import { type Duration, Effect, Layer, Option } from "effect"
 import { firstEnd } from "../identity/certificate.ts"
 import { recordGuard } from "../telemetry/metrics.ts"
 import { watchFile } from "../watchFile.ts"
-import { readObject } from "../wire/json.ts"
+import { objectOf, readObject } from "../wire/json.ts"
 import { inSlices } from "../wire/slices.ts"
 import { makeDetectors } from "./detector.ts"
 import { type About, type Guard, Guards } from "./Guard.ts"
@@ -11,17 +11,24 @@ import { type GuardRead, type GuardSettings, markingsName, readGuards } from "./
 import { isSpill, markingsIn } from "./markings.ts"
 import type { PlacedText } from "./places.ts"
 
-/** Texts inside of arguments that are JSON, because a line begins there otherwise than in their text. */
+/** Names and texts in JSON, a line each, because a line begins there otherwise than in the JSON text. */
+const linesOf = (value: object): string => {
+  const lines: Array<string> = []
+  const queue = [value]
+  for (const held of queue) {
+    for (const [key, inner] of Object.entries(held)) {
+      lines.push(key)
+      if (typeof inner === "string") lines.push(inner)
+      else if (typeof inner === "object" && inner !== null) queue.push(inner)
+    }
+  }
+  return lines.join("\n")
+}
+
+/** A text as markings are looked for in it. Of a key that is there twice the JSON text has both. */
 const scanned = ({ place, text }: PlacedText): string => {
   const value = place === "arguments" ? readObject(text) : undefined
-  if (value === undefined) return text
-  const leaves: Array<string> = []
-  JSON.stringify(value, (key, leaf: unknown) => {
-    leaves.push(key)
-    if (typeof leaf === "string") leaves.push(leaf)
-    return leaf
-  })
-  return leaves.join("\n")
+  return value === undefined ? text : `${text}\n${linesOf(value)}`
 }
 
 /** Looks for markings above the level of the request. It answers in any case. */
@@ -31,11 +38,14 @@ const markingsGuard = (action: "flag" | "block"): Guard => ({
   when: "both",
   hold: "sentence",
   onFailure: "refuse",
-  judge: Effect.fnUntraced(function* ({ about, input, texts }) {
+  judge: Effect.fnUntraced(function* ({ about, input, texts, tools = [] }) {
     const startedAt = performance.now()
     const found = new Set<string>()
-    for (const text of texts) {
-      for (const marking of yield* inSlices(markingsIn(scanned(text), text.before))) {
+    for (const { before, text } of [
+      ...texts.map((text) => ({ before: text.before, text: scanned(text) })),
+      ...tools.map((tool) => ({ before: undefined, text: linesOf(objectOf(tool)) }))
+    ]) {
+      for (const marking of yield* inSlices(markingsIn(text, before))) {
         if (isSpill(marking, about.level)) found.add(marking)
       }
     }

@@ -4,7 +4,9 @@
  */
 import { isPurpose, type Purpose, surfaceNames } from "../catalog/names.ts"
 import type { Fields, Place } from "../contract/places.ts"
-import { isObject, isRaw, type Json, type JsonObject, readObject, textOf } from "../wire/json.ts"
+import { isObject, isRaw, type Json, type JsonObject, objectOf, readObject, textOf } from "../wire/json.ts"
+import { readWrittenObject } from "../wire/parse.ts"
+import { jsonText } from "../wire/print.ts"
 
 /** The surfaces whose texts are guarded; counting tokens belongs to messages. */
 export type GuardedSurface = Exclude<Purpose, "count_tokens">
@@ -19,11 +21,12 @@ export interface PlacedText {
   readonly before?: string
 }
 
-/** Fields that are no text, wherever they stand but inside of a call's arguments. */
+/** Fields that are no text, wherever they stand but inside of arguments and schemas. */
 const structural: ReadonlySet<string> = new Set([
   ...["type", "role", "id", "tool_call_id", "tool_use_id", "call_id", "item_id", "name", "status", "detail", "phase"],
   ...["media_type", "mime_type", "cache_control", "signature", "thought_signature", "encrypted_content", "model"],
-  ...["function_call_id", "encrypted_index", "file_id", "finish_reason", "logprobs", "order", "tools"]
+  ...["function_call_id", "encrypted_index", "file_id", "finish_reason", "logprobs", "order", "tools"],
+  ...["effort", "verbosity"]
 ])
 
 const roles: Readonly<Record<string, Place>> = {
@@ -43,12 +46,15 @@ const placeOf = ({ role, type }: JsonObject, outer: Place): Place => {
   return roles[textOf(role) ?? ""] ?? outer
 }
 
-/** Fields that hold what a tool is called with. */
+/** Fields that hold what a tool is called with, or the schema of an answer. */
 const argumentsOf = (kind: string): ReadonlySet<string> => (/_use$|_call$/.test(kind) ? callFields : functionFields)
-const functionFields: ReadonlySet<string> = new Set(["arguments"])
-const callFields: ReadonlySet<string> = new Set(["arguments", "input", "action", "operation"])
+const functionFields: ReadonlySet<string> = new Set(["arguments", "schema"])
+const callFields: ReadonlySet<string> = new Set(["arguments", "schema", "input", "action", "operation"])
 
-const isData = (text: string): boolean => /^data:[\w.+-]+\/[\w.+-]+[;,]/i.test(text)
+/** Media by the fields that hold them: a text that begins in the same way is a text. */
+const isMedia = (key: string, value: Json): boolean =>
+  (key === "image_url" || key === "file_data") &&
+  /^data:[\w.+-]+\/[\w.+-]+[;,]/i.test(textOf(objectOf(value).url) ?? textOf(value) ?? "")
 
 /** Answers the text that goes in the place of another. */
 type Visit = (text: string, place: Place) => string
@@ -60,14 +66,11 @@ const walkObject = (object: JsonObject, outer: Place, visit: Visit): JsonObject 
   const kind = textOf(object.type) ?? ""
   const place = placeOf(object, outer)
   const calls = argumentsOf(kind)
-  const encoded = kind === "base64" || kind === "redacted_thinking" || "file_data" in object
+  const encoded = kind === "base64" || kind === "redacted_thinking"
   let changed: { [key: string]: Json } | undefined
   for (const [key, value] of Object.entries(object)) {
-    const inArguments = place === "arguments"
-    if (object.reason === "external_destination" && key !== "destinations") continue
-    if (!inArguments && (structural.has(key) || (encoded && (key === "data" || key === "file_data")))) continue
-    const isCall = !inArguments && calls.has(key)
-    const walked = walk(value, isCall ? "arguments" : place, visit)
+    if (structural.has(key) || (encoded && key === "data") || isMedia(key, value)) continue
+    const walked = walk(value, calls.has(key) ? "arguments" : place, visit)
     if (walked === value) continue
     changed ??= { ...object }
     changed[key] = walked === leftOut ? null : walked
@@ -78,14 +81,22 @@ const walkObject = (object: JsonObject, outer: Place, visit: Visit): JsonObject 
   return typeof object.signature === "string" ? leftOut : changed
 }
 
+/** Arguments that are no text yet are read as JSON text, because their names and numbers say something, too. */
+const walkArguments = (object: JsonObject, visit: Visit): JsonObject => {
+  if (Object.keys(object).length === 0) return object
+  const text = jsonText(object)
+  const other = visit(text, "arguments")
+  return other === text ? object : (readWrittenObject(other) ?? object)
+}
+
 const walk = (value: Json, place: Place, visit: Visit): Json | typeof leftOut => {
-  if (typeof value === "string")
-    return value === "" || (place !== "arguments" && isData(value)) ? value : visit(value, place)
+  if (typeof value === "string") return value === "" ? value : visit(value, place)
   if (Array.isArray(value)) {
     const walked = value.map((item) => walk(item, place, visit))
     return walked.some((item, at) => item !== value[at]) ? walked.filter((item) => item !== leftOut) : value
   }
-  return isObject(value) && !isRaw(value) ? walkObject(value, place, visit) : value
+  if (!isObject(value) || isRaw(value)) return value
+  return place === "arguments" ? walkArguments(value, visit) : walkObject(value, place, visit)
 }
 
 /** The body with what `visit` answers; the same object where that changes nothing. */

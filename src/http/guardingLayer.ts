@@ -88,11 +88,13 @@ const guardRequests = Layer.effect(
         const after = own.filter(({ when }) => says && when !== "before")
         record.replyGuards = makeReplyGuards(about, guarded.reply, after, record)
         const before = own.filter(({ when }) => when !== "after")
+        if (before.length === 0) return request
         const body = jsonOf(request)
         const fields = guarded.request
-        const texts = before.length === 0 ? [] : yield* inOneTurn(() => textsOf(fields, body))
-        if (texts.length === 0) return request
-        const judged = yield* askGuards(before, { about, input: "request", texts, tools: toolsOf(body) })
+        const texts = yield* inOneTurn(() => textsOf(fields, body))
+        const tools = toolsOf(body)
+        if (texts.length === 0 && tools.length === 0) return request
+        const judged = yield* askGuards(before, { about, input: "request", texts, tools })
         record.addGuardActions(judged.actions)
         if (judged.blocked !== undefined) return yield* blockedError(judged.blocked)
         return (yield* inOneTurn(() => withTexts(fields, body, judged.texts) ?? body)) as JsonObject & R

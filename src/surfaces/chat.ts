@@ -254,7 +254,7 @@ export const chat: Surface<ChatRequest, PreparedChat, ApiError> = {
   tools: (request) => (request.tools ?? []).map(({ function: { name, parameters } }) => ({ name, schema: parameters })),
   texts: jsonTexts,
   guarded: {
-    request: { messages: "user", prediction: "assistant" },
+    request: { messages: "user", prediction: "assistant", response_format: "system" },
     // Flags quote destinations out of calls.
     reply: { choices: "assistant", x_gateway_governance: "arguments" }
   },

@@ -146,7 +146,14 @@ const toolsOf = (request: Pick<CountRequest, "tools">) =>
     .map((tool) => ({ name: textOf(tool.name) ?? "", schema: tool.input_schema }))
 
 /** Where guards find the texts of both requests. */
-const requestTexts = { system: "system", messages: "user" } as const
+const requestTexts = {
+  system: "system",
+  messages: "user",
+  output_config: "system",
+  output_format: "system",
+  // Compaction has instructions.
+  context_management: "system"
+} as const
 
 export const messages: Surface<MessagesRequest, PreparedMessages, MessagesError> = {
   purpose: "messages",

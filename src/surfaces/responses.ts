@@ -189,7 +189,7 @@ export const responses: Surface<ResponsesRequest, PreparedResponses, ApiError> =
       typeof text === "string" ? [{ text, path: `input[${at}].arguments`, optional: false }] : []
     ),
   guarded: {
-    request: { instructions: "system", input: "user" },
+    request: { instructions: "system", input: "user", text: "system" },
     // Flags quote destinations out of calls.
     reply: { output: "assistant", x_gateway_governance: "arguments" }
   },

@@ -131,7 +131,7 @@ const cases: Readonly<Record<string, Case>> = {
     },
     texts: [
       ...["1:system", "2:user", "3:user", "4:user", "5:user", "6:user", "7:thinking", "8:assistant"],
-      ...["9:arguments", "10:arguments", "11:tool", "12:tool", "13:user"]
+      ...['{"type":"9:arguments","to":["10:arguments"],"n":1}', "11:tool", "12:tool", "13:user"]
     ]
   },
   "a responses request": {
@@ -162,7 +162,7 @@ const cases: Readonly<Record<string, Case>> = {
     },
     texts: [
       ...["1:system", "2:system", "3:user", "4:user", "5:thinking", "6:assistant", '{"7":"arguments"}', "8:tool"],
-      ...["9:arguments", "10:tool", "11:arguments", "12:tool"]
+      ...["9:arguments", "10:tool", '{"commands":["11:arguments"]}', "12:tool"]
     ]
   },
   "an embeddings request": {
@@ -207,7 +207,7 @@ const cases: Readonly<Record<string, Case>> = {
         }
       ]
     },
-    texts: ["1:thinking", "2:assistant", "3:arguments"]
+    texts: ["1:thinking", "2:assistant", '{"city":"3:arguments","big":12345678901234567890}']
   },
   "a response": {
     fields: responses.guarded.reply,
@@ -250,22 +250,71 @@ describe.each(Object.entries(cases))("%s", (_, { body, fields, texts }) => {
     const signed = texts.filter(
       (text) => text.endsWith(":thinking") && JSON.stringify(body).includes(`${text}","signature`)
     )
-    const others = texts.map((text) => text.replaceAll(":", ":[redacted] "))
-    const changed = withTexts(fields, body, others)
+    const mark = "[redacted] "
+    const others = texts.map((text) => text.replace(/(?=(?:system|user|assistant|tool|arguments|thinking)\b)/g, mark))
+    const changed = JSON.stringify(withTexts(fields, body, others))
     const expected = JSON.stringify(body)
       .replace(/\{"type":"thinking","thinking":"[^"]*","signature":"sig"\},?/g, "")
       .replace('"logprobs":[{}]', '"logprobs":[]')
-    const back = others.reduce((json, other, at) => {
-      const text = texts[at] ?? ""
-      return json.replace(JSON.stringify(other), JSON.stringify(text))
-    }, JSON.stringify(changed))
-    assert.strictEqual(back, expected)
+    assert.strictEqual(changed.replaceAll(mark, ""), expected)
+    assert.strictEqual(changed.split(mark).length, others.join("").split(mark).length - signed.length)
     assert.isAtMost(signed.length, 1)
   })
 
   it("takes no other number of texts", () => {
     assert.isUndefined(withTexts(fields, body, [...texts, "one more"]))
     assert.isUndefined(withTexts(fields, body, texts.slice(1)))
+  })
+})
+
+describe("what a caller may write beside a text", () => {
+  const chatOf = (message: JsonObject) => ({ fields: chat.guarded.request, body: { messages: [message] } })
+  const messagesOf = (block: JsonObject) => ({
+    fields: messages.guarded.request,
+    body: { messages: [{ role: "user", content: [block] }] }
+  })
+  const schema = { type: "object", properties: { name: { type: "string", description: "word" } } }
+  const format = { type: "json_schema", schema }
+  const file = { type: "text", media_type: "text/plain", data: "word" }
+
+  it.each([
+    ["the reason of a flag", chatOf({ role: "user", content: "word", reason: "external_destination" })],
+    ["that reason in a part", messagesOf({ type: "text", text: "word", reason: "external_destination" })],
+    [
+      "that reason in a call",
+      messagesOf({ type: "tool_use", input: { text: "word", reason: "external_destination" } })
+    ],
+    ["the start of a data URI", chatOf({ role: "user", content: "data:text/plain,word" })],
+    ["the same in an input", { fields: embeddings.guarded.request, body: { input: "data:text/plain,word" } }],
+    ["a file without data", messagesOf({ type: "document", source: { ...file, file_data: null } })],
+    ["the name of an argument", messagesOf({ type: "tool_use", input: { word: 1 } })],
+    ["a number in a call", messagesOf({ type: "tool_use", input: { at: { word: 123456789 } } })],
+    [
+      "a schema on chat",
+      {
+        fields: chat.guarded.request,
+        body: { response_format: { type: "json_schema", json_schema: { name: "x", schema } } }
+      }
+    ],
+    ["a schema on messages", { fields: messages.guarded.request, body: { output_config: { effort: "low", format } } }],
+    [
+      "instructions for compaction",
+      {
+        fields: messages.guarded.request,
+        body: { context_management: { edits: [{ type: "compact_20260112", instructions: "word" }] } }
+      }
+    ],
+    ["the same as a beta", { fields: messages.guarded.request, body: { output_format: format } }],
+    ["a schema on responses", { fields: responses.guarded.request, body: { text: { verbosity: "low", format } } }]
+  ])("hides nothing: %s", (_, { body, fields }) => {
+    const texts = textsOf(fields, body).map(({ text }) => text)
+    assert.include(texts.join(), "word")
+    const changed = withTexts(
+      fields,
+      body,
+      texts.map((text) => text.replaceAll("word", "other"))
+    )
+    assert.strictEqual(JSON.stringify(changed), JSON.stringify(body).replaceAll("word", "other"))
   })
 })
 

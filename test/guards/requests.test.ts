@@ -281,6 +281,55 @@ describe("GATEWAY_MARKINGS", () => {
     )
   )
 
+  const description = "(S//NF) Where they are"
+  const parameters = { type: "object", properties: {} }
+  const inner = { type: "function", name: "f", description, parameters }
+  it.each([
+    [chatPath, { tools: [{ type: "function", function: { name: "f", description, parameters } }] }],
+    ["/v1/messages", { tools: [{ name: "f", description, input_schema: parameters }] }],
+    ["/v1/messages", { tools: [{ name: "f", input_schema: parameters, input_examples: [{ a: description }] }] }],
+    ["/v1/responses", { tools: [inner] }],
+    ["/v1/responses", { tools: [{ type: "namespace", name: "n", description: "Of n", tools: [inner] }] }],
+    [
+      "/v1/responses",
+      { tools: [{ type: "custom", name: "g", format: { type: "grammar", syntax: "lark", definition: description } }] }
+    ],
+    ["/v1/responses", { input: [{ type: "additional_tools", tools: [inner] }] }]
+  ])("reads the tools of %s: %j", (path, more) =>
+    guarded(
+      [],
+      async (gateway) => {
+        const ask = guardedCases.find((one) => one.path === path)?.ask ?? chatOf
+        const got = await post(gateway.url + path, { ...ask("go"), ...more })
+        assert.strictEqual(got.status, 400, got.text)
+        assert.include(got.json.error.message, "the guard markings blocks this request (classified)")
+        assert.isEmpty(gateway.calls())
+      },
+      { settings: { GATEWAY_MARKINGS: "block" } }
+    )
+  )
+
+  it("reads arguments in which a name is there twice", () =>
+    guarded(
+      [],
+      async (gateway) => {
+        const args = '{"a":"(S//NF) Where","a":1}'
+        const got = await post(gateway.url + chatPath, {
+          ...chatOf(""),
+          messages: [
+            { role: "user", content: "go" },
+            {
+              role: "assistant",
+              tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: args } }]
+            },
+            { role: "tool", tool_call_id: "c", content: "done" }
+          ]
+        })
+        assert.strictEqual(got.status, 400, got.text)
+      },
+      { settings: { GATEWAY_MARKINGS: "block" } }
+    ))
+
   it("lets pass what the level may hold, and flags inside of arguments", async () => {
     const gateway = await startGateway({ settings: { GATEWAY_MARKINGS: "flag" } })
     try {
