@@ -7,12 +7,12 @@ import type { Cloud as CloudName } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Operation } from "../catalog/names.ts"
 import type { Route } from "../catalog/Route.ts"
-import type { UpstreamFault } from "../catalog/UpstreamFault.ts"
 import type { Decoder } from "../stream/framing.ts"
 import type { CallSpan } from "../telemetry/spans.ts"
 import type { JsonObject } from "../wire/json.ts"
 import type { Event } from "../wire/sse.ts"
 import type { Credential, CredentialError } from "./credentials.ts"
+import type { Scrub } from "./fault.ts"
 
 /** A body as JSON values; numbers may be raw text where JavaScript's cannot hold them. */
 export type Body = JsonObject
@@ -72,8 +72,8 @@ export class Provider extends Context.Service<
     readonly send: (call: UpstreamCall) => Effect.Effect<Reply, GatewayError>
     /** Fails for a reply that is cut, and for a bad frame or an exception frame. */
     readonly stream: (call: UpstreamCall) => Stream.Stream<Event, GatewayError>
-    /** The error for a failure inside a reply of the route. */
-    readonly faultError: (route: Route, fault: UpstreamFault) => GatewayError
+    /** Takes out of a cloud's message what belongs to the operator. */
+    readonly scrub: (route: Route) => Scrub
   }
 >()("gateway/cloud/Provider") {}
 

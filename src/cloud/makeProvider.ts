@@ -90,14 +90,15 @@ const endOnFailure =
  * Takes out of an error message what belongs to the operator: the address, and the names of the deployment. A host that is a word of
  * letters only (`tools`) stays, because messages have such words of their own.
  */
-const scrubOf = ({ endpoint: { baseUrl }, names = [] }: Cloud, { deployment, model }: Route): Scrub => {
+const makeScrubOf = ({ endpoint: { baseUrl }, names = [] }: Cloud) => {
   const host = baseUrl === undefined ? "" : hostOf(baseUrl)
-  return makeScrub([
-    [/^[a-z]*$/.test(host) ? "" : host, "the upstream"],
-    [deployment.model, model.id],
-    [deployment.countModel ?? "", model.id],
-    ...names
-  ])
+  return ({ deployment, model }: Route): Scrub =>
+    makeScrub([
+      [/^[a-z]*$/.test(host) ? "" : host, "the upstream"],
+      [deployment.model, model.id],
+      [deployment.countModel ?? "", model.id],
+      ...names
+    ])
 }
 
 /** Refuses a redirect, and a 200 that is not of the promised type. */
@@ -133,7 +134,7 @@ const makeAttempts = Effect.gen(function* () {
   const openSpan = yield* makeCallSpans
   const regions = makeRegions()
 
-  return (cloud: Cloud) => {
+  return (cloud: Cloud, scrub: Provider["Service"]["scrub"]) => {
     const { auth, endpoint } = cloud
 
     const sendTo = Effect.fnUntraced(function* (printed: Printed, target: Target, attempt: Attempt) {
@@ -157,7 +158,7 @@ const makeAttempts = Effect.gen(function* () {
       if (response.status === 200) return { response, attempt }
       // The status is enough where the body cannot be read.
       const text = yield* Effect.orElseSucceed(response.text, () => "")
-      return yield* faultError(statusFault(response.status, response.headers, text), scrubOf(cloud, call.route))
+      return yield* faultError(statusFault(response.status, response.headers, text), scrub(call.route))
     })
 
     /** Fails for any reply but a 200 of the promised type. */
@@ -235,7 +236,8 @@ const noteEnd = ({ attempt: { span } }: OpenReply) =>
 
 export const makeProvider = (cloud: Cloud) =>
   Effect.map(Attempts, (attempts) => {
-    const callCloud = attempts(cloud)
+    const scrub = makeScrubOf(cloud)
+    const callCloud = attempts(cloud, scrub)
 
     /** Opens a call; fails for any reply but a 200 of the promised type. */
     const open = (call: UpstreamCall, kind: CallKind) =>
@@ -283,12 +285,12 @@ export const makeProvider = (cloud: Cloud) =>
               )
             },
             hold: (bytes) => (record.takeMemory(bytes) ? undefined : noRoom),
-            framingError: (failure) => framingError(failure, scrubOf(cloud, route)),
+            framingError: (failure) => framingError(failure, scrub(route)),
             clientError
           })(response.stream)
         )
       )
     }
 
-    return Provider.of({ send, stream, faultError: (route, fault) => faultError(fault, scrubOf(cloud, route)) })
+    return Provider.of({ send, stream, scrub })
   })

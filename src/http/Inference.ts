@@ -111,7 +111,7 @@ const make = Effect.gen(function* () {
       record.cloud = cloud.name
       const { provider } = cloud
       return stream && protocol !== undefined
-        ? streamReply({ protocol: protocol(prepared), prepared, route, provider, record })
+        ? streamReply({ protocol: protocol(prepared, provider.scrub(route)), prepared, route, provider, record })
         : wholeReply({ surface, prepared, route, provider, record })
     }
 

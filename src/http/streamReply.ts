@@ -5,6 +5,7 @@
 import { Cause, Channel, Effect, Exit, Option, Pull, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { GatewayError, internal, noRoom } from "../catalog/GatewayError.ts"
+import { faultError } from "../cloud/fault.ts"
 import type { Provider } from "../cloud/Provider.ts"
 import { makeAccumulator } from "../governance/accumulate.ts"
 import type { GatewaySettings } from "../Settings.ts"
@@ -103,7 +104,7 @@ export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof mak
           withheld = finishReason
         }
       }),
-      errorOf: (fault) => provider.faultError(route, fault),
+      errorOf: (fault) => faultError(fault, provider.scrub(route)),
       heartbeat: limits.heartbeat,
       idle: limits.streamIdleTimeout,
       lastBytesAt: () => record.attempts.at(-1)?.lastBytesAt ?? 0,

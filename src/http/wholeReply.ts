@@ -1,6 +1,7 @@
 /** A whole reply: makes the calls that a request needs, within one time limit, and records what each of them used. */
 import { Duration, Effect, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
+import { faultError } from "../cloud/fault.ts"
 import type { Body, Provider, Reply } from "../cloud/Provider.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
 import { governanceOfCalls } from "../governance/accumulate.ts"
@@ -43,10 +44,11 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
   /** Reads the reply, scans its tool calls and has it guarded. */
   const readReply = Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>, reply: Reply) {
     const { record, prepared, provider, route, surface } = options
+    const scrub = provider.scrub(route)
     if (surface.beforeAnswer !== undefined) yield* inSlices(surface.beforeAnswer(reply.body))
-    const answered = yield* inOneTurn(() => surface.answer(prepared, reply))
+    const answered = yield* inOneTurn(() => surface.answer(prepared, reply, scrub))
     if (Result.isFailure(answered)) {
-      const error = provider.faultError(route, answered.failure)
+      const error = faultError(answered.failure, scrub)
       if (answered.failure._tag === "Refused") record.received = 0
       reply.span.fail(error)
       reply.span.end()

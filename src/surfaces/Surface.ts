@@ -4,6 +4,7 @@ import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Operation, Purpose } from "../catalog/names.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { UpstreamFault } from "../catalog/UpstreamFault.ts"
+import type { Scrub } from "../cloud/fault.ts"
 import type { Body, Reply } from "../cloud/Provider.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
 import type { Governance } from "../contract/Governance.ts"
@@ -102,10 +103,14 @@ export interface Surface<Request extends NamesModel, P extends Prepared, E exten
   readonly prepare: (request: Request, route: Route, arrival: Arrival) => Result.Result<P, GatewayError>
   /** Work of `answer` that takes long for a large reply, done in slices before it. */
   readonly beforeAnswer?: ((body: JsonObject) => Slices<void>) | undefined
-  /** Reads a whole reply. */
-  readonly answer: (prepared: P, reply: Pick<Reply, "body" | "bytes">) => Result.Result<Rendered, UpstreamFault>
+  /** Reads a whole reply. A message of the cloud's that is passed on goes through `scrub` first. */
+  readonly answer: (
+    prepared: P,
+    reply: Pick<Reply, "body" | "bytes">,
+    scrub: Scrub
+  ) => Result.Result<Rendered, UpstreamFault>
   /** Translates a streamed reply; absent where the surface has no streams. */
-  readonly protocol?: ((prepared: P) => Protocol) | undefined
+  readonly protocol?: ((prepared: P, scrub: Scrub) => Protocol) | undefined
   /** Makes one answer of those of several calls. */
   readonly join?: ((prepared: P, answers: ReadonlyArray<Answer>) => Answer) | undefined
   /** The error with the index of the call that failed. */

@@ -6,7 +6,6 @@ import { Result } from "effect"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import { reservedOutput } from "../catalog/Tokens.ts"
-import { makeScrub, type Scrub } from "../cloud/fault.ts"
 import type { ApiError } from "../contract/Errors.ts"
 import { ResponsesRequest } from "../contract/Responses.ts"
 import { Adjusted } from "../vendors/adjustments.ts"
@@ -35,10 +34,6 @@ const countsOf = (request: ResponsesRequest): Counts => {
     }
   }
   return { tools: request.tools?.length ?? 0, ...media }
-}
-
-interface PreparedResponses extends Prepared {
-  readonly scrub: Scrub
 }
 
 /** An item that is nothing but an ID refers to one that the cloud would have kept. */
@@ -123,8 +118,8 @@ const walked = (items: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> =>
 /** Fields of which every value that is taken asks for nothing, and those that are made anew. */
 const notPassed: ReadonlySet<string> = new Set(["background", "tools", "tool_choice", "include", "reasoning"])
 
-const prepare = (request: ResponsesRequest, route: Route): Result.Result<PreparedResponses, GatewayError> => {
-  const { deployment, model } = route
+const prepare = (request: ResponsesRequest, route: Route): Result.Result<Prepared, GatewayError> => {
+  const { model } = route
   const adjusted = new Adjusted()
   const items = withoutAdded(itemsOf(request), adjusted)
   const own = buildTools(request.tools ?? undefined, "tools", adjusted)
@@ -166,12 +161,11 @@ const prepare = (request: ResponsesRequest, route: Route): Result.Result<Prepare
     bodies: [body],
     stream: stream === true,
     adjusted: [...adjusted],
-    scrub: makeScrub([[deployment.model, model.id]]),
     maxOutput: reservedOutput(body, model)
   })
 }
 
-export const responses: Surface<ResponsesRequest, PreparedResponses, ApiError> = {
+export const responses: Surface<ResponsesRequest, Prepared, ApiError> = {
   purpose: "responses",
   schema: ResponsesRequest,
   // Those that are read stand at the top.
@@ -194,6 +188,6 @@ export const responses: Surface<ResponsesRequest, PreparedResponses, ApiError> =
     reply: { output: "assistant", x_gateway_governance: "arguments" }
   },
   prepare,
-  answer: ({ scrub }, { bytes, body }) => answerOf(bytes, body, scrub),
-  protocol: ({ scrub }) => responsesProtocol(scrub)
+  answer: (_, { bytes, body }, scrub) => answerOf(bytes, body, scrub),
+  protocol: (_, scrub) => responsesProtocol(scrub)
 }

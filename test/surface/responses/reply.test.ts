@@ -172,6 +172,23 @@ describe("a whole reply", () => {
     }
   })
 
+  it("that failed names nothing of the operator's, whole or streamed", async () => {
+    // The operator's own endpoint is the upstream's address.
+    const { hostname } = new URL(upstream.url)
+    const message = `no gpt-5.1-of-agency at ${hostname} or https://secret.openai.azure.us`
+    const error = { code: "server_error", message }
+    const failed = responseOf([], { status: "failed", error })
+    const shown = { code: "server_error", message: "no gpt-5.1-of-agency at the upstream or the upstream" }
+    answering(failed)
+    assert.deepStrictEqual((await create()).json.error, shown)
+    upstream.use(streaming(frames([opening, ending([], "failed", { error })])))
+    assert.deepStrictEqual(eventsIn((await create({ stream: true })).text).at(-1)?.json.response.error, shown)
+    for (const event of [{ ...error, code: "invalid_prompt" }, { error: { ...error, code: "invalid_prompt" } }]) {
+      upstream.use(streaming(frames([opening, { type: "error", ...event }])))
+      assert.strictEqual(eventsIn((await create({ stream: true })).text).at(-1)?.json.message, shown.message)
+    }
+  })
+
   const broken: ReadonlyArray<readonly [string, string]> = [
     ["is not JSON", "<html></html>"],
     ["is no response", '{"object":"chat.completion"}'],
