@@ -61,8 +61,10 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
   const begun = new Set<number>()
   /** Places of items that are left out, as the upstream counts them, in order. */
   const leftOutPlaces: Array<number> = []
-  /** The data of the last event that was passed on. */
-  let lastData = ""
+  /** How many numbered events are left out. */
+  let leftOut = 0
+  /** The number of the last event that was passed on. */
+  let lastNumber = -1
 
   const broken = (): undefined => {
     progress.end = unreadable
@@ -102,14 +104,17 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
     return { ...frame, calls: isDone ? [...calls, { type: "end", key }] : calls }
   }
 
-  /** Places without those that are left out: clients append item by item. Undefined for an event of an item that is. */
-  const renumbered = (event: Event): Event | undefined => {
-    const fields = readExactObject(event.data)
-    const place = numberOf(fields?.output_index)
-    if (fields === undefined || place === undefined) return event
-    const before = countBelow(leftOutPlaces, place)
-    if (leftOutPlaces[before] === place) return undefined
-    return before === 0 ? event : { ...event, data: jsonText({ ...fields, output_index: place - before }) }
+  /** Numbers and places without those that are left out: clients append item by item. Undefined for an event of an item that is. */
+  const renumbered = (fields: JsonObject): JsonObject | undefined => {
+    const place = numberOf(fields.output_index)
+    const number = numberOf(fields.sequence_number)
+    const before = place === undefined ? 0 : countBelow(leftOutPlaces, place)
+    if (place !== undefined && leftOutPlaces[before] === place) return undefined
+    return {
+      ...fields,
+      ...(place === undefined ? {} : { output_index: place - before }),
+      ...(number === undefined ? {} : { sequence_number: number - leftOut })
+    }
   }
 
   /** What a delta says, and an item that is done and had none. */
@@ -123,13 +128,15 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
   }
 
   /** The frame of one event; undefined for one that says nothing to the caller, or that ends the stream with a fault. */
-  const frameOf = ({ event, data }: Event): Frame | undefined => {
-    const fields = readExactObject(data)
-    const type = textOf(fields?.type)
-    const name = event ?? type ?? ""
+  const frameOf = (event: Event, given: JsonObject | undefined): Frame | undefined => {
+    const type = textOf(given?.type)
+    const name = event.event ?? type ?? ""
     // Clients go by either.
-    if (fields === undefined || (type !== undefined && type !== name)) return broken()
+    if (given === undefined || (type !== undefined && type !== name)) return broken()
     if (!isEventName(name)) return broken()
+    const fields = leftOut === 0 ? given : renumbered(given)
+    if (fields === undefined) return undefined
+    const data = fields === given ? event.data : jsonText(fields)
     count(name, fields)
     if (terminal.has(name)) return finish(name, data, fields)
     switch (name) {
@@ -172,18 +179,20 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
     step: (events) => {
       const frames: Array<Frame> = []
       for (const event of events) {
-        const shown = leftOutPlaces.length === 0 ? event : renumbered(event)
-        const frame = shown === undefined ? undefined : frameOf(shown)
+        const fields = readExactObject(event.data)
+        const frame = frameOf(event, fields)
         if (frame !== undefined) frames.push(frame)
         if (progress.end !== undefined) break
-        lastData = event.data
+        const number = numberOf(fields?.sequence_number)
+        if (number === undefined) continue
+        if (frame === undefined) leftOut++
+        else lastNumber = number - leftOut
       }
       return frames
     },
     onHalt: () => [],
     inBand: (error, governance) => {
       const { code, type, message } = apiError(error)
-      const last = numberOf(readExactObject(lastData)?.sequence_number)
       return [
         {
           event: "error",
@@ -192,7 +201,7 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
             code: code ?? type,
             message,
             param: null,
-            sequence_number: (last ?? -1) + 1,
+            sequence_number: lastNumber + 1,
             x_gateway_governance: governance
           })
         }

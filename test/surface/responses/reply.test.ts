@@ -102,6 +102,8 @@ describe("a whole reply", () => {
     assert.deepStrictEqual(places, [0, 1])
     const within = events.flatMap(({ output_index }) => (output_index === undefined ? [] : [output_index]))
     assert.deepStrictEqual([...new Set(within)], [0, 1])
+    const numbers = events.map(({ sequence_number }) => sequence_number)
+    assert.deepStrictEqual(numbers, [...numbers.keys()])
     assert.deepStrictEqual(events.at(-1).response.output, whole.json.output)
     assert.deepStrictEqual(events.at(-1).response.x_gateway_governance, { flags: [linkFlag] })
   })
