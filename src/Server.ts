@@ -7,7 +7,6 @@ import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Audit } from "./audit/Audit.ts"
 import { CatalogStore } from "./catalog/CatalogStore.ts"
-import { Attempts } from "./cloud/makeProvider.ts"
 import { Providers } from "./cloud/Providers.ts"
 import { Api, purposePaths } from "./contract/Api.ts"
 import { version } from "./contract/version.ts"
@@ -138,7 +137,6 @@ export const gatewayLayer = (options: GatewayOptions) => {
     Layer.merge(status(settings)),
     Layer.provide([Inference.layer, NodeHttpServer.layerHttpServices]),
     Layer.provide(Providers.layer),
-    Layer.provide(Attempts.layer),
     Layer.provide(identity(settings)),
     Layer.provide(guards(settings)),
     Layer.provide(limitGauges(settings.metricsBy).pipe(Layer.provideMerge(limitLayers(options)))),

@@ -3,6 +3,7 @@ import { Array as Arr, Context, Duration, Effect, LayerMap, Option } from "effec
 import type { Cloud, ServedCloud } from "../catalog/clouds.ts"
 import { Clouds } from "../Settings.ts"
 import { activeClouds, type CloudSettings } from "../settings/clouds.ts"
+import { Attempts } from "./Attempts.ts"
 import * as azure from "./azure.ts"
 import * as bedrock from "./bedrock.ts"
 import { Provider, type Target } from "./Provider.ts"
@@ -11,6 +12,7 @@ import * as vertex from "./vertex.ts"
 /** A layer is built when its cloud is first asked for, and lives as long as the server: streams outlast handlers. */
 export class Providers extends LayerMap.Service<Providers>()("gateway/cloud/Providers", {
   layers: { vertex: vertex.layer, bedrock: bedrock.layer, azure: azure.layer },
+  dependencies: [Attempts.layer],
   idleTimeToLive: Duration.infinity
 }) {}
 

@@ -16,6 +16,7 @@ import {
 } from "../catalog/UpstreamFault.ts"
 import type { FramingFailure } from "../stream/framing.ts"
 import { type JsonObject, objectOf, readObject, textOf } from "../wire/json.ts"
+import type { CredentialError } from "./credentials.ts"
 
 // Failures of connections, by their codes: nothing of the library's messages is passed on.
 
@@ -95,6 +96,17 @@ const unsent: ReadonlySet<Code | undefined> = new Set<Code>([
 /** Whether a request that failed so cannot have reached the cloud that it was for. */
 export const isUnsent = ({ code, upstreamStatus }: GatewayError): boolean =>
   upstreamStatus === undefined && unsent.has(code)
+
+/** The caller's error where there are no credentials; `upstreamStatus`: by which the cloud refused those before. */
+export const credentialsUnavailable = ({ message, refused }: CredentialError, upstreamStatus?: number) =>
+  new GatewayError({
+    reason: "upstream",
+    message: "the gateway could not get credentials for the cloud that serves this model",
+    code: "credentials",
+    headers: refused === true ? { "x-should-retry": "false" } : undefined,
+    detail: message,
+    upstreamStatus
+  })
 
 // Errors of clouds
 
@@ -228,17 +240,11 @@ export const framingError = (failure: FramingFailure, scrub: Scrub): GatewayErro
     const status = exceptions[failure.type.toLowerCase()] ?? failure.status ?? 500
     return faultError(refused(status, failure.message), scrub)
   }
-  return failure.kind === "truncated"
-    ? brokenOff
-    : new GatewayError({
-        reason: "upstream",
-        message: "the cloud that serves this model sent a stream that cannot be read",
-        code: failure.kind
-      })
+  return failure.kind === "truncated" ? brokenOff : unexpected("a stream that cannot be read", failure.kind)
 }
 
 /** The error for a cloud that sent something else than a reply, with `status`. */
-export const unexpected = (what: string, code: "content-type" | "redirect" | "invalid-utf8", status?: number) =>
+export const unexpected = (what: string, code: Code, status?: number) =>
   new GatewayError({
     reason: "upstream",
     message: `the cloud that serves this model sent ${what}`,

@@ -1,15 +1,11 @@
 /**
- * Where a call goes: the order in which the regions of a deployment are tried (docs/decisions.md#several-regions), their addresses, and
- * their circuit breakers. Each key has its own order, so that the cloud's prompt caches are used. A region at its limit comes last until
- * the time that it named is over. A region that keeps failing gets no calls but one every few seconds.
+ * Where a call goes: the order in which the regions of a deployment are tried (docs/decisions.md#several-regions), and their addresses.
+ * Each key has its own order, so that the cloud's prompt caches are used. A region at its limit comes last until the time that it named is
+ * over.
  */
 import { hash } from "node:crypto"
-import { Cause, Clock, Effect, Exit, Metric, Option, Scope } from "effect"
-import type { HttpClientResponse } from "effect/http"
 import type { Deployment } from "../catalog/Catalog.ts"
-import { GatewayError } from "../catalog/GatewayError.ts"
 import { isHostOf } from "../catalog/Partition.ts"
-import { gaugeOf } from "../telemetry/metrics.ts"
 import type { CallKind, Cloud } from "./Provider.ts"
 
 /** How long a region at its limit comes last: where it named no time, and at most; in seconds. */
@@ -57,10 +53,10 @@ export const makeRegions = (now: () => number = () => performance.now()) => {
 }
 
 /** Where a call goes. */
-export interface Target {
+export interface Address {
   readonly url: URL
   /** The host's name, and the port also where the scheme says it. */
-  readonly address: string
+  readonly host: string
   readonly port: number
   /** Cloud and region, whose calls share a circuit breaker. */
   readonly circuit: string
@@ -70,11 +66,11 @@ export interface Target {
  * The address of a call in a region. Throws where its host is neither the operator's nor in the partition table, or where the parser
  * reads another address than its parts are: settings and catalog are checked when they are read, so that is a defect.
  */
-export const targetOf = (
+export const addressOf = (
   { endpoint: { baseUrl, host, path }, name }: Pick<Cloud, "endpoint" | "name">,
   kind: CallKind,
   region: string
-): Target => {
+): Address => {
   const ownPath = path(kind, region)
   const written = (baseUrl ?? host(region)) + ownPath
   const url = new URL(written)
@@ -85,129 +81,8 @@ export const targetOf = (
   }
   return {
     url,
-    address: url.hostname,
+    host: url.hostname,
     port: Number(url.port) || (url.protocol === "https:" ? 443 : 80),
     circuit: `${name}/${region}`
   }
 }
-
-type Response = HttpClientResponse.HttpClientResponse
-type State = "Closed" | "Open" | "HalfOpen"
-type Outcome = "success" | "failure" | "ignored"
-
-/** Failures in a row that open a circuit, and how long it then stays open, in seconds. */
-const maxFailures = 10
-const openSeconds = 5
-
-const transitions = Metric.counter("gateway_breaker_transitions_total", {
-  description: "Transitions of the circuit breakers, by cloud, region and new state",
-  incremental: true
-})
-const open = Metric.gauge("gateway_breaker_open", {
-  description: "1 while a circuit breaker keeps calls from a cloud's region, or tries it with one"
-})
-
-const reportState = (circuit: string, state: State): Effect.Effect<void> =>
-  Effect.logWarning(`circuit ${circuit} is ${state.toLowerCase()}`).pipe(
-    Effect.andThen(Metric.update(Metric.withAttributes(transitions, { circuit, state }), 1))
-  )
-
-const down: ReadonlySet<number> = new Set([502, 503])
-
-/**
- * All callers share a circuit, so only failures that no single request can cause open it: the cloud cannot be reached, or answers 502 or
- * 503. Refusals and 504 do not.
- */
-const classify = (exit: Exit.Exit<Response, GatewayError>): Outcome => {
-  if (Exit.isSuccess(exit)) {
-    const { status } = exit.value
-    if (status === 504) return "ignored"
-    return down.has(status) ? "failure" : "success"
-  }
-  const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-  return error?.reason === "upstream" ? "failure" : "ignored"
-}
-
-const refusal = (retryAfter: number) =>
-  new GatewayError({
-    reason: "upstream",
-    message: "the cloud that serves this model has been failing; try again in a few seconds",
-    code: "circuit-open",
-    retryAfter
-  })
-const openError = refusal(openSeconds)
-const probingError = refusal(1)
-
-/** The circuit breaker of a cloud's region. A call that began in an earlier state changes nothing when it ends. */
-const makeCircuit = (clock: Clock.Clock) => {
-  let state: State = "Closed"
-  let failures = 0
-  let openUntil = 0n
-  const now = () => clock.monotonicTimeNanosUnsafe()
-  /** Whether a call is trying a circuit that was open. */
-  let probing = false
-  /** A new object with each change of state. */
-  let generation = {}
-  const enter = (next: State): State => {
-    state = next
-    generation = {}
-    failures = 0
-    probing = false
-    if (next === "Open") openUntil = now() + BigInt(openSeconds * 1e9)
-    return next
-  }
-  return {
-    /** Why no call may be made; undefined where one may. */
-    refuse: () => {
-      if (probing) return probingError
-      return state === "Open" && now() < openUntil ? openError : undefined
-    },
-    /** A call begins. Answers the new state, if there is one, and what to give to `end`. */
-    begin: () => {
-      const changed = state === "Open" ? enter("HalfOpen") : undefined
-      probing = state === "HalfOpen"
-      return { changed, of: generation }
-    },
-    /** A call has ended. Answers the new state, if there is one. */
-    end: (of: object, outcome: Outcome): State | undefined => {
-      if (of !== generation) return undefined
-      probing = false
-      if (outcome === "ignored") return undefined
-      if (state === "HalfOpen") return enter(outcome === "success" ? "Closed" : "Open")
-      failures = outcome === "success" ? 0 : failures + 1
-      return failures < maxFailures ? undefined : enter("Open")
-    }
-  }
-}
-
-/** Makes a call unless its circuit is open. Made once. */
-export const makeBreaker = Effect.gen(function* () {
-  const clock = yield* Clock.Clock
-  const scope = yield* Scope.Scope
-  const circuits = new Map<string, ReturnType<typeof makeCircuit>>()
-  const circuitOf = Effect.fnUntraced(function* (key: string) {
-    const known = circuits.get(key)
-    if (known !== undefined) return known
-    const circuit = makeCircuit(clock)
-    circuits.set(key, circuit)
-    const read = () => (circuit.refuse() === undefined ? 0 : 1)
-    yield* Scope.provide(gaugeOf(Metric.withAttributes(open, { circuit: key }), read), scope)
-    return circuit
-  })
-
-  return <R>(key: string, call: Effect.Effect<Response, GatewayError, R>): Effect.Effect<Response, GatewayError, R> =>
-    Effect.flatMap(circuitOf(key), (circuit) => {
-      let begun: object | undefined
-      const asked = Effect.suspend(() => {
-        const refused = circuit.refuse()
-        if (refused !== undefined) return Effect.fail(refused)
-        const { changed, of } = circuit.begin()
-        begun = of
-        return changed === undefined ? call : Effect.andThen(reportState(key, changed), call)
-      })
-      return Effect.onExit(asked, (exit) => {
-        const changed = begun === undefined ? undefined : circuit.end(begun, classify(exit))
-        return changed === undefined ? Effect.void : reportState(key, changed)
-      })
-    })
-})

@@ -5,7 +5,6 @@ import type { GatewayError } from "../../catalog/GatewayError.ts"
 import { levels } from "../../catalog/Level.ts"
 import { requestable } from "../../catalog/Resolver.ts"
 import type { Entry } from "../../catalog/Route.ts"
-import { Attempts } from "../../cloud/makeProvider.ts"
 import type { Attempt } from "../../cloud/Provider.ts"
 import { Providers, servingClouds } from "../../cloud/Providers.ts"
 import { makeDetectors } from "../../guards/detector.ts"
@@ -153,7 +152,6 @@ export const liveCheck = (settings: GatewaySettings, clouds: CloudSettings, cata
     (entry.deployment.regions ?? [undefined]).map((region) => ({ entry, region }))
   )
   const layer = Providers.layer.pipe(
-    Layer.provide(Attempts.layer),
     Layer.provideMerge(Layer.succeed(Settings, settings)),
     Layer.provideMerge(Layer.succeed(Clouds, clouds))
   )

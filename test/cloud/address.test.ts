@@ -5,7 +5,7 @@ import { clouds } from "../../src/catalog/clouds.ts"
 import { bestSites } from "../../src/catalog/Partition.ts"
 import { makeIndex } from "../../src/catalog/Resolver.ts"
 import type { Route } from "../../src/catalog/Route.ts"
-import { targetOf } from "../../src/cloud/regions.ts"
+import { addressOf } from "../../src/cloud/regions.ts"
 import { paths } from "../catalog/paths.ts"
 
 const index = makeIndex(Result.getOrThrow(shippedCatalog), bestSites(clouds), paths)
@@ -26,7 +26,7 @@ const make = (place: Partial<Place>) => {
   const { baseUrl, host, path, region } = { ...own, ...place }
   const endpoint = { baseUrl, host: () => host, path: () => path }
   const kind = { route, operation: "chat", stream: false } as const
-  return targetOf({ name: "bedrock", endpoint } as unknown as Parameters<typeof targetOf>[0], kind, region)
+  return addressOf({ name: "bedrock", endpoint } as unknown as Parameters<typeof addressOf>[0], kind, region)
 }
 
 describe("an upstream address", () => {
@@ -36,7 +36,7 @@ describe("an upstream address", () => {
       make({ baseUrl: "https://proxy.example:8443/aws" }).url.href,
       `https://proxy.example:8443/aws${path}`
     )
-    assert.deepInclude(make({ baseUrl: "http://127.0.0.1:9" }), { address: "127.0.0.1", port: 9 })
+    assert.deepInclude(make({ baseUrl: "http://127.0.0.1:9" }), { host: "127.0.0.1", port: 9 })
   })
 
   it("has its scheme's port where it names none, and shares a circuit with its region", () => {

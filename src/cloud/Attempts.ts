@@ -1,0 +1,177 @@
+/**
+ * How often a call is tried, and where: once more where the connection failed before anything was sent, once more with new credentials,
+ * and once more in another region of the same deployment where one is at its limit. It is never tried in another deployment. Each attempt
+ * has its own span.
+ */
+import { Cause, Context, Effect, Exit, Layer, Option, type Scope } from "effect"
+import type { HttpClientResponse } from "effect/http"
+import { cloudFacts } from "../catalog/clouds.ts"
+import type { GatewayError } from "../catalog/GatewayError.ts"
+import { Clouds } from "../Settings.ts"
+import { type CallSpan, makeCallSpans } from "../telemetry/spans.ts"
+import { makeBreaker } from "./breaker.ts"
+import { CurrentCall, makeClient, postJson } from "./client.ts"
+import { connections } from "./connections.ts"
+import type { AuthHeaders } from "./credentials.ts"
+import {
+  clientError,
+  credentialsUnavailable,
+  faultError,
+  isUnreachable,
+  isUnsent,
+  retryAfterOf,
+  statusFault,
+  unexpected
+} from "./fault.ts"
+import type { Attempt, CallKind, CallRecord, Cloud, Provider, UpstreamCall } from "./Provider.ts"
+import type { CallContext } from "./Response.ts"
+import { type Address, addressOf, makeRegions } from "./regions.ts"
+
+/** A reply whose head says success; its reader ends the span of the attempt. */
+export interface OpenReply {
+  readonly response: HttpClientResponse.HttpClientResponse
+  readonly attempt: Attempt
+}
+
+/** Statuses of a region at its limit. */
+const limited: ReadonlySet<number | undefined> = new Set([429, 503, 529])
+const unauthorized: ReadonlySet<number | undefined> = new Set([401, 403])
+
+/** Not inlined, so that it holds nothing else of the call: it lives as long as the reply. */
+const contextOf = (attempt: Attempt, record: CallRecord, deadline: number | undefined): CallContext => ({
+  deadline,
+  sent: () => {
+    attempt.sent = true
+  },
+  takeMemory: (bytes) => record.takeMemory(bytes),
+  received: (bytes) => {
+    record.received += bytes
+  }
+})
+
+/** Ends the span of a call that fails or is given up. */
+export const endOnFailure =
+  (span: CallSpan) =>
+  <A, R>(effect: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
+    Effect.onExit(effect, (exit) =>
+      Effect.sync(() => {
+        if (Exit.isSuccess(exit)) return
+        const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+        if (error === undefined) span.cancelled()
+        else span.fail(error)
+        span.end()
+      })
+    )
+
+/** Refuses a redirect, and a 200 that is not of the promised type. */
+const refuseHead = (contentType: string, { headers, status }: HttpClientResponse.HttpClientResponse) => {
+  if (status >= 300 && status < 400) return unexpected("a redirect, which is not followed", "redirect", status)
+  const encoding = headers["content-encoding"] ?? "identity"
+  const promised = (headers["content-type"] ?? "").toLowerCase().startsWith(contentType) && encoding === "identity"
+  return status !== 200 || promised
+    ? undefined
+    : unexpected("a reply that is not what its API promises", "content-type")
+}
+
+const requestIdHeaders = ["x-amzn-requestid", "request-id", "apim-request-id", "x-request-id"]
+const requestIdOf = ({ headers }: HttpClientResponse.HttpClientResponse) =>
+  requestIdHeaders.flatMap((name) => headers[name]?.slice(0, 200) ?? [])[0]
+
+/** A call as it is sent to any region. */
+interface Printed {
+  readonly call: UpstreamCall & CallKind
+  readonly body: Uint8Array
+  /** Those of the cloud's `message`. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The headers of the last attempt, with its credentials. */
+  signed: AuthHeaders
+}
+
+/** Makes the calls of a cloud. All clouds share the connections, the circuit breakers and the limits of regions. */
+const makeAttempts = Effect.gen(function* () {
+  const { simulated } = yield* Clouds
+  const client = yield* makeClient
+  const withBreaker = yield* makeBreaker
+  const openSpan = yield* makeCallSpans
+  const regions = makeRegions()
+
+  return (cloud: Cloud, scrub: Provider["Service"]["scrub"]) => {
+    const { auth, endpoint } = cloud
+
+    const sendTo = Effect.fnUntraced(function* (printed: Printed, address: Address, attempt: Attempt) {
+      const { body, call, headers } = printed
+      const { region, span } = attempt
+      const contentType = call.stream ? cloud.framing(call).contentType : "application/json"
+      const given = { "content-type": "application/json", accept: contentType, ...headers }
+      printed.signed = yield* Effect.mapError(
+        auth.headers({ url: address.url, region, headers: given, body }),
+        credentialsUnavailable
+      )
+      const request = postJson(address.url, printed.signed, body)
+      const context = contextOf(attempt, call.record, call.deadline)
+      const sent = Effect.provideService(client.execute(request), CurrentCall, context)
+      const response = yield* withBreaker(address.circuit, Effect.mapError(sent, clientError))
+      attempt.requestId = requestIdOf(response)
+      span.answered(response.status)
+      if (limited.has(response.status))
+        regions.markLimited(call.route.deployment, region, retryAfterOf(response.headers))
+      const refused = refuseHead(contentType, response)
+      if (refused !== undefined) return yield* refused
+      if (response.status === 200) return { response, attempt }
+      // The status is enough where the body cannot be read.
+      const text = yield* Effect.orElseSucceed(response.text, () => "")
+      return yield* faultError(statusFault(response.status, response.headers, text), scrub(call.route))
+    })
+
+    /** Fails for any reply but a 200 of the promised type. */
+    return (printed: Printed) => {
+      const { call } = printed
+      const { operation, record, route, stream } = call
+      const { deployment, level, model } = route
+      const { provider } = cloudFacts[deployment.cloud]
+      const named = {
+        operation,
+        stream,
+        sandbox: simulated,
+        provider,
+        model: model.id,
+        level,
+        deployment: deployment.model
+      }
+
+      const tryOnce = (region: string): Effect.Effect<OpenReply, GatewayError, Scope.Scope> =>
+        Effect.suspend(() => {
+          const address = addressOf(cloud, call, region)
+          const span = openSpan({ ...named, address: address.host, port: address.port, region }, record.span)
+          const attempt: Attempt = { region, span, sent: false, requestId: undefined, lastBytesAt: 0 }
+          record.attempts.push(attempt)
+          return endOnFailure(span)(sendTo(printed, address, attempt))
+        })
+
+      /** Once more with new credentials where the cloud refused these. */
+      const tryRegion = (region: string) =>
+        Effect.catch(tryOnce(region), (error) => {
+          if (auth.refresh === undefined || !unauthorized.has(error.upstreamStatus)) return Effect.fail(error)
+          const refreshed = Effect.mapError(auth.refresh(printed.signed), (failure) =>
+            credentialsUnavailable(failure, error.upstreamStatus)
+          )
+          return Effect.andThen(refreshed, tryOnce(region))
+        })
+
+      const [first = "", second] = regions.order(deployment, endpoint.regions(call), record.keyId ?? "")
+      return Effect.catch(tryRegion(first), (error) => {
+        if (second !== undefined && (isUnreachable(error) || error.code === "circuit-open")) return tryRegion(second)
+        if (error.code === "connect") return tryRegion(first)
+        if (second === undefined || !limited.has(error.upstreamStatus)) return Effect.fail(error)
+        // Where the other region cannot be reached, the error is that of the first.
+        return Effect.catchIf(tryRegion(second), isUnsent, () => Effect.fail(error))
+      })
+    }
+  }
+})
+
+export class Attempts extends Context.Service<Attempts, Effect.Success<typeof makeAttempts>>()(
+  "gateway/cloud/Attempts"
+) {
+  static readonly layer = Layer.effect(Attempts, makeAttempts).pipe(Layer.provide(connections))
+}
