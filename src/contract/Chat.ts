@@ -12,8 +12,10 @@ import {
   named,
   nullable,
   object,
+  options,
   PositiveInt,
   question,
+  record,
   wholeBetween
 } from "./fields.ts"
 import { kind } from "./kinds.ts"
@@ -62,7 +64,7 @@ export const ChatRequest = object({
   max_completion_tokens: nullable(PositiveInt, "The most tokens that the reply may have, thinking included.", 500),
   stream: flag("Whether the reply comes as server-sent events."),
   stream_options: nullable(
-    object({ include_usage: flag("Whether the final chunk has `usage`.") }),
+    options({ include_usage: flag("Whether the final chunk has `usage`.") }),
     "Options of a stream.",
     { include_usage: true }
   ),
@@ -100,7 +102,7 @@ export const ChatRequest = object({
   frequency_penalty: penalty("each time it is used"),
   presence_penalty: penalty("once it has been used"),
   logit_bias: nullable(
-    Schema.Record(Schema.String, Schema.Finite),
+    record(Schema.Finite),
     "Token IDs that become likelier (up to 100) or less likely (down to -100); GPT models.",
     { "50256": -100 }
   ),

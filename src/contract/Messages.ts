@@ -16,6 +16,7 @@ import {
   named,
   nullable,
   object,
+  options,
   ParsedJson,
   PositiveInt,
   question,
@@ -75,7 +76,7 @@ export const Thinking = kinds([
   kind("disabled", {}).annotate({ description: "No thinking." })
 ])
 
-const OutputConfig = object({
+const OutputConfig = options({
   effort: nullable(
     Schema.Literals(["low", "medium", "high", "xhigh", "max"]),
     "How much the model does for a reply; for models that think adaptively.",
@@ -146,7 +147,7 @@ export const MessagesRequest = object({
   ),
   top_k: nullable(Integer, "How many of the likeliest tokens to choose from. Removed beside thinking.", 40),
   metadata: nullable(
-    object({
+    options({
       user_id: nullable(Schema.String, "Your own identifier of the end user; do not put a secret here.", "u-1")
     }),
     "About the request, for the vendor.",

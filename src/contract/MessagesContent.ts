@@ -1,6 +1,6 @@
 /** Content blocks of the messages format, as callers send them (docs/api.md#messages). Images and documents come inline. */
 import { Schema } from "effect"
-import { described, either, flag, jsonObject, named, nullable, object, string } from "./fields.ts"
+import { described, either, flag, jsonObject, named, nullable, object, options, string } from "./fields.ts"
 import { kind, kinds } from "./kinds.ts"
 
 const CacheControl = object({
@@ -12,7 +12,7 @@ export const cached = {
   cache_control: nullable(CacheControl, "The prompt up to here may be reused.", { type: "ephemeral" })
 }
 const citations = {
-  citations: nullable(object({ enabled: flag("Whether they are on.") }), "Whether the reply may cite this.", {
+  citations: nullable(options({ enabled: flag("Whether they are on.") }), "Whether the reply may cite this.", {
     enabled: true
   })
 }

@@ -12,8 +12,10 @@ import {
   named,
   nullable,
   object,
+  options,
   PositiveInt,
   parameters,
+  record,
   refused,
   string
 } from "./fields.ts"
@@ -115,7 +117,7 @@ export const ResponsesRequest = object({
   max_output_tokens: nullable(PositiveInt, "The most tokens that the reply may have, reasoning included.", 1000),
   max_tool_calls: nullable(PositiveInt, "The most calls of built-in tools.", 4),
   reasoning: nullable(
-    object({
+    options({
       effort: nullable(
         Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
         "How much the model thinks before it answers; absent, the catalog's default for the model.",
@@ -131,7 +133,7 @@ export const ResponsesRequest = object({
     { effort: "low" }
   ),
   text: nullable(
-    object({
+    options({
       format: nullable(
         TextFormat,
         "What the reply is: any text, JSON, or JSON that follows a schema.",
@@ -162,11 +164,9 @@ export const ResponsesRequest = object({
     "auto",
     { default: "disabled" }
   ),
-  metadata: nullable(
-    Schema.Record(Schema.String, Schema.String),
-    "Notes of the caller's, which the reply repeats; nothing is stored.",
-    { case: "4711" }
-  ),
+  metadata: nullable(record(Schema.String), "Notes of the caller's, which the reply repeats; nothing is stored.", {
+    case: "4711"
+  }),
   include: nullable(
     Schema.Array(Schema.String),
     "What else the reply has; `reasoning.encrypted_content` is taken out.",

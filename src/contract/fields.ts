@@ -34,12 +34,12 @@ export type AsJson<T> = unknown extends T
       ? { readonly [K in keyof T]: AsJson<T[K]> }
       : T
 
-/** An object of which nothing is known, as it came. A number that JavaScript cannot hold is none (`wire/json.ts`). */
+/** An object of which nothing is known, as it came. */
 export const jsonObject = ({
   message = notAnObject,
   ...notes
 }: Schema.Annotations.Documentation<Schema.JsonObject> & { readonly message?: string } = {}) =>
-  Schema.declare((value): value is Schema.JsonObject => isObject(value) && !isRaw(value), {
+  Schema.declare((value): value is Schema.JsonObject => isObject(value), {
     message,
     toCodecJson: () =>
       Schema.link<Schema.JsonObject>()(
@@ -147,6 +147,22 @@ export const maybe = <S extends Schema.Top>(schema: S, description: string) =>
 /** An object with these fields, and with any others. */
 export const object = <const F extends Schema.Struct.Fields>(fields: F) =>
   Schema.StructWithRest(Schema.Struct(fields), rest).annotate({ message: notAnObject })
+
+/**
+ * Refuses a number that JavaScript cannot hold, before the library reads it: it would copy it as an object (`wire/json.ts`). Such a number
+ * has none of the fields that others require.
+ */
+const notNumber = <S extends Schema.Top>(schema: S) =>
+  Schema.declare((value): value is S["Encoded"] => isObject(value), {
+    message: notAnObject,
+    toCodecJson: () => Schema.link<S["Encoded"]>()(Schema.toEncoded(schema), SchemaTransformation.passthrough())
+  }).pipe(Schema.decodeTo(schema)) as unknown as S
+
+/** An object of a request that requires none of these fields. */
+export const options = <const F extends Schema.Struct.Fields>(fields: F) => notNumber(object(fields))
+
+/** An object with any keys, and these values. */
+export const record = <S extends Schema.Top>(value: S) => notNumber(Schema.Record(Schema.String, value))
 
 /** The composite model ID; the resolver judges it. */
 export const ModelField = Schema.String.check(

@@ -230,7 +230,7 @@ const responsesReader = (reply: Fields): FrameReader => {
       if (fields === undefined || own === undefined) return frame
       number = came === 0 ? own : number + 1
       came++
-      return own === number ? frame : { ...frame, data: JSON.stringify({ ...fields, sequence_number: number }) }
+      return own === number ? frame : { ...frame, data: jsonText({ ...fields, sequence_number: number }) }
     },
     withheld: () => [
       eventOf({

@@ -4,7 +4,7 @@
  */
 import { isPurpose, type Purpose, surfaceNames } from "../catalog/names.ts"
 import type { Fields, Place } from "../contract/places.ts"
-import { isObject, isRaw, type Json, type JsonObject, objectOf, readObject, textOf } from "../wire/json.ts"
+import { isObject, type Json, type JsonObject, objectOf, readObject, textOf } from "../wire/json.ts"
 import { readWrittenObject } from "../wire/parse.ts"
 import { jsonText } from "../wire/print.ts"
 
@@ -95,7 +95,7 @@ const walk = (value: Json, place: Place, visit: Visit): Json | typeof leftOut =>
     const walked = value.map((item) => walk(item, place, visit))
     return walked.some((item, at) => item !== value[at]) ? walked.filter((item) => item !== leftOut) : value
   }
-  if (!isObject(value) || isRaw(value)) return value
+  if (!isObject(value)) return value
   return place === "arguments" ? walkArguments(value, visit) : walkObject(value, place, visit)
 }
 

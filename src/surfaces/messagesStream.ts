@@ -97,7 +97,7 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
         if (type !== name) break
         totals = overlayUsage(totals, fields.usage)
         stopReason = string(objectOf(fields.delta).stop_reason)
-        waiting = numberOf(totals.output_tokens) === undefined ? fields : undefined
+        waiting = numberOf(totals.output_tokens) === undefined ? objectOf(readExactObject(data)) : undefined
         return waiting === undefined ? { event: name, data } : undefined
       case "message_stop":
         totals = totalsAtEnd(start, totals, fields)
@@ -120,7 +120,7 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
     const counts = Object.entries(totals).filter(([, count]) => typeof count === "number")
     const usage = { ...Object.fromEntries(counts), ...omitNull(objectOf(fields.usage)) }
     const withUsage = numberOf(totals.output_tokens) === undefined ? fields : { ...fields, usage }
-    return { event: "message_delta", data: JSON.stringify(withUsage) }
+    return { event: "message_delta", data: jsonText(withUsage) }
   }
 
   return {

@@ -8,8 +8,13 @@ export interface JsonObject {
   readonly [key: string]: Json
 }
 
+/** The text of a value that `JSON.rawJSON` made: a number that JavaScript cannot hold. */
+export const isRaw: (value: object) => value is { readonly rawJSON: string } =
+  Reflect.get(JSON, "isRawJSON") ?? (() => false)
+
+/** Whether it is an object of JSON; a number that is kept as its text is none. */
 export const isObject = <A = Json>(value: unknown): value is Readonly<Record<string, A>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+  typeof value === "object" && value !== null && !Array.isArray(value) && !isRaw(value)
 
 /** The object that a text is; undefined where it is none. Numbers are JavaScript's, or as `parse` reads them. */
 export const readObject = <A = Json>(
@@ -23,10 +28,6 @@ export const readObject = <A = Json>(
     return undefined
   }
 }
-
-/** The text of a value that `JSON.rawJSON` made. */
-export const isRaw: (value: object) => value is { readonly rawJSON: string } =
-  Reflect.get(JSON, "isRawJSON") ?? (() => false)
 
 const nothing: JsonObject = Object.freeze({})
 const none: ReadonlyArray<Json> = Object.freeze([])

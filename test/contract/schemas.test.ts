@@ -31,9 +31,10 @@ const problem = (schema: Requests, value: unknown): string | undefined => {
 
 /** What is said of a request that is refused; undefined when it is accepted. */
 const words = (schema: Requests, value: unknown): string | undefined => {
-  const judged = Effect.runSync(Effect.result(makeBodyDecoder(schema)(value)))
+  const judged = decoded(schema, value)
   return Result.isSuccess(judged) ? undefined : judged.failure.message
 }
+const decoded = (schema: Requests, value: unknown) => Effect.runSync(Effect.result(makeBodyDecoder(schema)(value)))
 const oddities: ReadonlyArray<unknown> = [
   undefined,
   null,
@@ -47,14 +48,16 @@ const oddities: ReadonlyArray<unknown> = [
   { type: "x" },
   { role: "user" }
 ]
-/** The value with something odd in the place of each of its parts. */
-const spoiled = (value: unknown): ReadonlyArray<unknown> => {
-  if (typeof value !== "object" || value === null) return oddities
+/** The value with each of these in the place of each of its parts. */
+const spoiled = (value: unknown, odd = oddities): ReadonlyArray<unknown> => {
+  if (typeof value !== "object" || value === null) return odd
   const parts = Object.entries(value).slice(0, 20)
   const copy = (key: string, part: unknown) =>
     Array.isArray(value) ? value.with(Number(key), part) : { ...value, [key]: part }
-  return [...oddities, ...parts.flatMap(([key, part]) => spoiled(part).map((odd) => copy(key, odd)))]
+  return [...odd, ...parts.flatMap(([key, part]) => spoiled(part, odd).map((one) => copy(key, one)))]
 }
+/** One that JavaScript can hold and one that it cannot. */
+const numbers = [parseExact("1"), parseExact("1e400")]
 
 type Row = readonly [what: string, value: unknown]
 type Refused = readonly [what: string, at: string, value: unknown]
@@ -74,6 +77,17 @@ const table = (name: string, schema: Requests, accepted: ReadonlyArray<Row>, ref
         if (refusal === undefined) continue
         assert.match(refusal, /^(the request body|[a-z_]+[a-z_.[\]\d]*): (is required|must |at (least|most) )/)
         assert.notMatch(refusal, /Expected|undefined|readonly|another value/)
+      }
+    })
+    it.each(accepted)("takes a number for a number, however large it is, wherever in %s", (_, value) => {
+      const [small, large] = numbers.map((number) => spoiled(value, [number]))
+      for (const [at, body] of (large ?? []).entries()) {
+        const refusal = words(schema, body)
+        const refusalOfSmall = words(schema, small?.[at])
+        if (refusal === undefined) assert.notInclude(JSON.stringify(decoded(schema, body)), '"rawJSON"')
+        else if (refusalOfSmall === undefined) assert.match(refusal, /: must be /)
+        // It may be said what it lacks instead.
+        else if (!refusal.endsWith(": is required")) assert.strictEqual(refusal, refusalOfSmall)
       }
     })
   })
@@ -161,6 +175,15 @@ table(
     ["a tool choice by name", chat({ tool_choice: { type: "function", function: { name: "f" } } })],
     ["every effort", chat({ reasoning_effort: "none" })],
     ["integers with a point", chat({ max_tokens: JSON.parse("64.0"), seed: JSON.parse("1e3") })],
+    [
+      "objects of which every field is optional",
+      chat({
+        stream_options: {},
+        logit_bias: { 50256: -100 },
+        messages: [{ ...hello, extra_content: { google: {} } }],
+        tools: [{ type: "function", function: { name: "f", parameters: {} } }]
+      })
+    ],
     ["a seed that JavaScript cannot hold", chat({ seed: parseExact("12345678901234567890") })],
     ["a format with a schema alone", chat({ response_format: { type: "json_schema", json_schema: { schema: {} } } })]
   ],
@@ -273,7 +296,18 @@ table(
     ],
     ["values that the model judges", native({ temperature: 9, top_p: 2, top_k: -1 })],
     ["messages of any shape", native({ messages: [{ role: "user", content: [{ type: "anything" }] }] })],
-    ["stream of null", native({ stream: null })]
+    ["stream of null", native({ stream: null })],
+    [
+      "objects of which every field is optional",
+      native({
+        metadata: {},
+        output_config: { format: { type: "json_schema", schema: {} } },
+        tools: [{ name: "f", input_schema: {}, cache_control: { type: "ephemeral" } }],
+        messages: [
+          { ...hello, content: [{ type: "search_result", source: "s", title: "t", content: [], citations: {} }] }
+        ]
+      })
+    ]
   ],
   [
     ["no model", "model", { max_tokens: 1, messages: [hello] }],
@@ -330,6 +364,10 @@ table(
     ],
     ["what the upstream validates", responses({ service_tier: 1, text: { format: { type: "new" }, pace: "slow" } })],
     ["sampling of any size", responses({ temperature: 9, top_p: -1, top_logprobs: 99 })],
+    [
+      "objects of which every field is optional",
+      responses({ reasoning: {}, text: {}, metadata: { a: "b" }, input: [{ type: "reasoning", summary: [], id: "r" }] })
+    ],
     ["null for optional fields", responses({ tools: null, include: null, reasoning: null, stream: null })]
   ],
   [

@@ -109,3 +109,87 @@ describe("responses", () => {
     assert.include(got.text, name)
   })
 })
+
+describe("a number that JavaScript cannot hold", () => {
+  const schema = { type: "object", properties: { a: { type: "string" } } }
+  const bodies: Readonly<Record<string, object>> = {
+    "/v1/chat/completions": chat("claude-sonnet-4-5:il2", "Hello", {
+      messages: [
+        { role: "user", content: [{ type: "text", text: "Hello", cache_control: { type: "ephemeral" } }] },
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [
+            { id: "call_1", type: "function", function: { name: "f", arguments: "{}" }, extra_content: { google: {} } }
+          ],
+          extra_content: { anthropic: { thinking_blocks: [] } }
+        },
+        { role: "tool", tool_call_id: "call_1", content: "x" }
+      ],
+      tools: [functionTool("f", schema)],
+      tool_choice: { type: "function", function: { name: "f" } },
+      response_format: { type: "json_schema", json_schema: { name: "n", schema } },
+      logit_bias: { 50256: 1 },
+      stream_options: {}
+    }),
+    "/v1/messages": {
+      model: "claude-sonnet-4-5:il5",
+      max_tokens: 2000,
+      system: [{ type: "text", text: "s", cache_control: { type: "ephemeral" } }],
+      messages: [
+        { role: "user", content: [{ type: "text", text: "Hello", citations: {} }] },
+        { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "f", input: {} }] },
+        {
+          role: "user",
+          content: [{ type: "tool_result", tool_use_id: "toolu_1", content: [{ type: "text", text: "x" }] }]
+        }
+      ],
+      tools: [{ name: "f", input_schema: schema, cache_control: { type: "ephemeral" } }],
+      tool_choice: { type: "auto" },
+      thinking: { type: "disabled" },
+      metadata: {},
+      output_config: {},
+      context_management: { edits: [] }
+    },
+    "/v1/responses": {
+      model: "gpt-5.1:il5",
+      input: [
+        { role: "user", content: [{ type: "input_text", text: "Hello" }] },
+        { type: "function_call", call_id: "call_1", name: "f", arguments: "{}" },
+        { type: "function_call_output", call_id: "call_1", output: "x" },
+        { type: "shell_call", call_id: "call_2", action: { commands: ["ls"] } },
+        { type: "shell_call_output", call_id: "call_2", output: [] }
+      ],
+      tools: [{ type: "function", name: "f", parameters: schema }],
+      tool_choice: { type: "function", name: "f" },
+      reasoning: {},
+      text: { format: { type: "text" } },
+      metadata: { a: "b" },
+      client_metadata: {}
+    }
+  }
+  /** The body's texts, with the number in the place of each part. */
+  const withNumber = (value: unknown): ReadonlyArray<string> => {
+    const inside = Object.entries(Object(value)).flatMap(([key, part]) =>
+      typeof value === "string" ? [] : withNumber(part).map((text) => [key, text] as const)
+    )
+    const texts = Object.entries(Object(value)).map(([key, part]) => [key, JSON.stringify(part)] as const)
+    const around = ([key, text]: readonly [string, string]) => {
+      const parts = texts.map(([other, own]) => [other, other === key ? text : own] as const)
+      return Array.isArray(value)
+        ? `[${parts.map(([, part]) => part).join()}]`
+        : `{${parts.map(([name, part]) => `${JSON.stringify(name)}:${part}`).join()}}`
+    }
+    return ["1e400", ...inside.map(around)]
+  }
+
+  it.each(Object.entries(bodies))("is one wherever it stands in a body of %s", async (path, body) => {
+    const whole = await post(gateway.url + path, body)
+    assert.strictEqual(whole.status, 200, whole.text)
+    for (const text of withNumber(body)) {
+      const got = await post(gateway.url + path, text)
+      assert.include([200, 400], got.status, `${text} ${got.text}`)
+      for (const shown of [got.text, got.status === 200 ? sent() : ""]) assert.notInclude(shown, "rawJSON", text)
+    }
+  })
+})
