@@ -12,6 +12,7 @@ import type { CallPiece } from "../governance/accumulate.ts"
 import type { Frame, Progress, Protocol } from "../stream/Frame.ts"
 import { Adjusted } from "../vendors/adjustments.ts"
 import { chunkWriter, type Heading, makeUsage, readAnswer, renderCompletion } from "../vendors/answer.ts"
+import { choiceOf, toolsOf } from "../vendors/chatRequest.ts"
 import type { Dialect, Ending, Piece, Pieces, ReplyReader } from "../vendors/Dialect.ts"
 import { dialectOf, reportLeftOut } from "../vendors/dialects.ts"
 import { jsonTexts, printInputs } from "../vendors/toolCalls.ts"
@@ -226,11 +227,16 @@ const refuseUnread = ({ messages, response_format }: ChatRequest): string | unde
   return undefined
 }
 
-/** A choice of a tool that is not among the others. Models that take no such choice would not tell. */
-const refuseChoice = ({ tool_choice: choice, tools }: ChatRequest): string | undefined => {
-  if (!isObject(choice) || choice.type !== "function" || !tools?.length) return undefined
-  const isThere = tools.some((tool) => tool.function.name === choice.function.name)
-  return isThere ? undefined : "tool_choice.function.name: must be the name of one of the tools"
+/** Why a choice is refused that no tool can follow. Models that take no such choice would not tell. */
+const refuseChoice = (request: ChatRequest): string | undefined => {
+  const choice = choiceOf(request)
+  const tools = toolsOf(request)
+  if (choice !== "required" && typeof choice !== "object") return undefined
+  if (tools.length === 0)
+    return "tool_choice: there are no tools to choose; define them in tools, or leave tool_choice out"
+  return choice === "required" || tools.some((tool) => tool.function.name === choice.name)
+    ? undefined
+    : "tool_choice.function.name: must be the name of one of the tools"
 }
 
 /** Makes a reader for the reply. It does not hold the conversation or the tools while a stream runs. */

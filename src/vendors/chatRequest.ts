@@ -42,11 +42,16 @@ export const toolsOf = (chat: ChatRequest): ReadonlyArray<Tool> => chat.tools ??
 /** A mode, or the name of the one tool; undefined where there is none. */
 type ToolChoice = "auto" | "none" | "required" | { readonly name: string } | undefined
 
-/** The `tool_choice` that is sent: a forced one becomes `auto`, and is named, where it is not `forcible`. */
-export const choiceFor = ({ tool_choice }: ChatRequest, forcible: boolean, adjusted: Adjusted): ToolChoice => {
+/** The `tool_choice` of a request. */
+export const choiceOf = ({ tool_choice }: ChatRequest): ToolChoice => {
   const asked = tool_choice ?? undefined
-  const choice =
-    typeof asked !== "object" ? asked : asked.type === "function" ? { name: asked.function.name } : asked.type
+  if (typeof asked !== "object") return asked
+  return asked.type === "function" ? { name: asked.function.name } : asked.type
+}
+
+/** The one that is sent: a forced one becomes `auto`, and is named, where it is not `forcible`. */
+export const choiceFor = (chat: ChatRequest, forcible: boolean, adjusted: Adjusted): ToolChoice => {
+  const choice = choiceOf(chat)
   if (forcible || (choice !== "required" && typeof choice !== "object")) return choice
   adjusted.changed("tool_choice", choice === "required" ? choice : choice.name, "auto")
   return "auto"

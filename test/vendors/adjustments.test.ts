@@ -89,8 +89,6 @@ describe("what was adjusted", () => {
       { reasoning_effort: "none", stop: ["a", "b", "c", "d", "e"], logprobs: true, top_logprobs: 2 },
       ["logprobs:removed", "top_logprobs:removed"]
     ],
-    ["a forced tool where there is none", azure, { tool_choice: "required" }, ["tool_choice:required->auto"]],
-    ["the same by the responses API", terra, { tool_choice: "required" }, ["tool_choice:required->auto"]],
     ["sound that the responses API does not make", terra, { modalities: ["text", "audio"] }, ["modalities:removed"]],
     ["text, which it makes anyway", terra, { modalities: ["text"], tool_choice: "auto" }, []],
     [

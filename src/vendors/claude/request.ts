@@ -119,7 +119,6 @@ interface Rules {
 const toolsFor = (chat: ChatRequest, turns: ReadonlyArray<Turn>, rules: Rules): JsonObject => {
   const tools = toolsOf(chat).map((given) => toolFor(given, rules))
   if (tools.length > 0) return compact({ tools, tool_choice: toolChoice(chat, rules) })
-  choiceFor(chat, false, rules.adjusted)
   const called = turns.flatMap(({ content }) => content.filter(({ type }) => type === "tool_use"))
   const names = new Set(called.flatMap(({ name }) => textOf(name) ?? []))
   if (names.size === 0) return {}

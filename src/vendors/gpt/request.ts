@@ -53,7 +53,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
   reportRemoved(chat, [...refused, "store"], adjusted)
   reportEffort(chat, effort, adjusted)
   reportUnread(chat, { unsupported, whole: ["response_format"] }, adjusted)
-  const choice = choiceFor(chat, !noTools && isSupported(model.forcedToolChoice, thinks), adjusted)
+  const choice = choiceFor(chat, isSupported(model.forcedToolChoice, thinks), adjusted)
   const keeps = (name: string): boolean => !ownFields.has(name) && !refused.includes(name) && (taken || name !== "stop")
   return Result.succeed(
     compact({

@@ -136,8 +136,8 @@ const textFormat = (chat: ChatRequest): JsonObject | undefined => {
 
 const tools = (chat: ChatRequest, model: Model, effort: Effort, adjusted: Adjusted): JsonObject => {
   const given = toolsOf(chat)
-  const choice = choiceFor(chat, given.length > 0 && isSupported(model.forcedToolChoice, effort !== "none"), adjusted)
   if (given.length === 0) return {}
+  const choice = choiceFor(chat, isSupported(model.forcedToolChoice, effort !== "none"), adjusted)
   return compact({
     tools: given.map((each) => tool(each, adjusted)),
     tool_choice: typeof choice === "object" ? { type: "function", name: choice.name } : choice,

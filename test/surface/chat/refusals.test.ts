@@ -157,6 +157,19 @@ for (const id of sixModels) {
       ok(await create(chat(id, "hi", { ...body, tools: [functionTool("f"), functionTool("g")] })))
     }
   })
+
+  it(`${id}: a forced choice without tools is refused, and one that forces nothing is none`, async () => {
+    const forced = ["required", { type: "required" }, { type: "function", function: { name: "f" } }]
+    for (const tools of [{}, { tools: null }, { tools: [] }]) {
+      for (const tool_choice of forced) {
+        const got = await create(chat(id, "hi", { tool_choice, ...tools }))
+        refused(got, 400, "invalid_request_error", /^tool_choice: there are no tools to choose; define them in tools/)
+      }
+      for (const tool_choice of ["auto", "none", { type: "auto" }]) {
+        ok(await create(chat(id, "hi", { tool_choice, ...tools })))
+      }
+    }
+  })
 }
 
 describe("what a cloud refuses or fails at", () => {
