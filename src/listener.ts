@@ -6,7 +6,7 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Duration, Effect, Layer, Option } from "effect"
 import { Audit } from "./audit/Audit.ts"
 import { Drain } from "./http/Drain.ts"
-import { firstEnd } from "./identity/certificate.ts"
+import { endsIn } from "./identity/certificate.ts"
 import { createServer } from "./nodeHttp.ts"
 import { readRegularText } from "./regularFile.ts"
 import type { GatewaySettings } from "./Settings.ts"
@@ -122,7 +122,10 @@ const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
     kind: "certificate",
     path: files.cert,
     version: ({ ca, cert, key }) => [cert, key, ca].join("\n"),
-    ends: ({ ca, cert }) => firstEnd(String(cert), String(ca ?? "")),
+    ends: ({ ca = "", cert }) => ({
+      certificate: endsIn(String(cert)).map((end) => [end]),
+      "client-ca": [endsIn(String(ca))]
+    }),
     read: readTls(files),
     initial: tls,
     every: "1 second",

@@ -7,8 +7,17 @@ const readAt = Metric.gauge("gateway_file_read_timestamp_seconds", {
   description: "When a file was last read and could be used, by kind, in seconds since the epoch"
 })
 const daysLeft = Metric.gauge("gateway_certificate_expiry_days", {
-  description: "Days until the first certificate of a file ends, by the kind of the file; less than 0 when it has"
+  description: "Days until a certificate ends that is needed, by kind; less than 0 when it has"
 })
+
+/** Of certificates one of which is enough, as of a bundle of authorities. */
+type Ends = ReadonlyArray<number>
+
+/** The next end, or the last one where all have ended: what an authority leaves in a bundle when it is renewed is no alarm. */
+const nextEnd = (ends: Ends, now: number): number => {
+  const coming = ends.filter((end) => end > now)
+  return coming.length > 0 ? Math.min(...coming) : Math.max(...ends)
+}
 
 interface WatchOptions<A, E extends { readonly message: string }, R> {
   /** What audit events call it, and where it is. */
@@ -20,8 +29,8 @@ interface WatchOptions<A, E extends { readonly message: string }, R> {
   readonly initial: A
   /** The text that says which version of it was read; undefined where there is no file. */
   readonly version: (read: A) => string | undefined
-  /** When the first of the certificates in it ends, in milliseconds since the epoch. */
-  readonly ends?: ((read: A) => number) | undefined
+  /** When certificates in it end, in milliseconds since the epoch, by what the gauge calls them. */
+  readonly ends?: ((read: A) => Readonly<Record<string, ReadonlyArray<Ends>>>) | undefined
   /** Between two looks. */
   readonly every: Duration.Input
   /** Takes what has changed, or fails where it cannot be used. */
@@ -42,7 +51,7 @@ export const watchFile = Effect.fnUntraced(function* <A, E extends { readonly me
   read,
   initial,
   version,
-  ends,
+  ends = () => ({}),
   every,
   take,
   complaint,
@@ -51,12 +60,15 @@ export const watchFile = Effect.fnUntraced(function* <A, E extends { readonly me
   const audit = yield* Audit
   let taken = version(initial)
   let problem = ""
-  let end = ends?.(initial)
+  let endsNow = ends(initial)
   const measure = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     yield* Metric.update(Metric.withAttributes(readAt, { kind }), now / 1000)
-    if (end === undefined || !Number.isFinite(end)) return
-    yield* Metric.update(Metric.withAttributes(daysLeft, { kind }), (end - now) / 86_400_000)
+    for (const [kind, needed] of Object.entries(endsNow)) {
+      const end = Math.min(...needed.map((ends) => nextEnd(ends, now)))
+      if (!Number.isFinite(end)) continue
+      yield* Metric.update(Metric.withAttributes(daysLeft, { kind }), (end - now) / 86_400_000)
+    }
   })
   const isRead = () => {
     if (taken === undefined) return
@@ -70,7 +82,7 @@ export const watchFile = Effect.fnUntraced(function* <A, E extends { readonly me
     if (changed !== taken) {
       yield* take(latest)
       taken = changed
-      end = ends?.(latest)
+      endsNow = ends(latest)
       isRead()
     }
     problem = ""

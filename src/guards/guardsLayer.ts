@@ -1,6 +1,6 @@
 /** The guards of the operator's file, read again when it changes, and the one that is built in. */
 import { type Duration, Effect, Layer, Option } from "effect"
-import { firstEnd } from "../identity/certificate.ts"
+import { endsIn } from "../identity/certificate.ts"
 import { recordGuard } from "../telemetry/metrics.ts"
 import { watchFile } from "../watchFile.ts"
 import { objectOf, readObject } from "../wire/json.ts"
@@ -92,7 +92,9 @@ export const guardsLayer = ({ file, markings, poll = "2 seconds" }: GuardsOption
         kind: "guards",
         path,
         version: ({ version }) => version,
-        ends: ({ guards }) => firstEnd(...guards.map(({ client }) => client?.cert ?? "")),
+        ends: ({ guards }) => ({
+          guards: guards.flatMap(({ client }) => endsIn(client?.cert ?? "")).map((end) => [end])
+        }),
         read: readGuards(path),
         initial,
         every: poll,

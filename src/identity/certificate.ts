@@ -1,6 +1,6 @@
 /** Client certificates: what they say of their subject, and whether an authority of the operator's stands behind them. */
 import { X509Certificate } from "node:crypto"
-import { Effect, Result } from "effect"
+import { Array as Arr, Effect, Result } from "effect"
 import type { Refusal } from "../catalog/GatewayError.ts"
 import { readRegular } from "../regularFile.ts"
 import { rephrase } from "../wire/OperatorError.ts"
@@ -106,42 +106,37 @@ export const authoritiesOf = (certificate: X509Certificate, authorities: Readonl
 
 const pem = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----/g
 
-/** The certificates of a PEM file, each of which must be an authority's. */
-export const parseAuthorities = (file: Buffer): Result.Result<ReadonlyArray<X509Certificate>, string> => {
-  const texts = file.toString("latin1").match(pem) ?? []
-  if (texts.length === 0) return Result.fail("it has no certificate (PEM)")
-  return Result.flatMap(
-    Result.try({
-      try: () => texts.map((text) => new X509Certificate(text)),
-      catch: () => "it has a broken certificate"
-    }),
-    (certificates) =>
-      certificates.every(({ ca }) => ca)
-        ? Result.succeed(certificates)
-        : Result.fail("it has a certificate that is not an authority's")
-  )
+/** The certificates of a PEM text, at least one. */
+const certificatesIn = (text: string): Result.Result<Arr.NonEmptyReadonlyArray<X509Certificate>, string> => {
+  const texts = text.match(pem) ?? []
+  if (!Arr.isArrayNonEmpty(texts)) return Result.fail("it has no certificate (PEM)")
+  return Result.try({
+    try: () => Arr.map(texts, (text) => new X509Certificate(text)),
+    catch: () => "it has a broken certificate"
+  })
 }
 
-/** The first certificate of a PEM file. */
-export const readCertificate = (path: string) =>
+/** The certificates of a PEM file, each of which must be an authority's. */
+export const parseAuthorities = (file: Buffer): Result.Result<ReadonlyArray<X509Certificate>, string> =>
+  Result.filterOrFail(
+    certificatesIn(file.toString("latin1")),
+    (certificates) => certificates.every(({ ca }) => ca),
+    () => "it has a certificate that is not an authority's"
+  )
+
+/** The certificates of a PEM file; a server's own is the first. */
+export const readCertificates = (path: string) =>
   rephrase(
     Effect.flatMap(readRegular(path), ({ bytes }) =>
-      Effect.try({ try: () => new X509Certificate(bytes), catch: () => ({ message: "it is no certificate (PEM)" }) })
+      Effect.mapError(Effect.fromResult(certificatesIn(bytes.toString("latin1"))), (message) => ({ message }))
     ),
     (message) => `cannot read ${path}: ${message}`
   )
 
-/** When the first of the certificates in these PEM texts ends, in milliseconds since the epoch; infinity where there is none. */
-export const firstEnd = (...texts: ReadonlyArray<string>): number =>
-  Math.min(
-    ...texts
-      .flatMap((text) => text.match(pem) ?? [])
-      .map((text) =>
-        Result.match(
-          Result.try(() => new X509Certificate(text)),
-          { onFailure: () => Infinity, onSuccess: ({ validToDate }) => validToDate.getTime() }
-        )
-      )
+/** When the certificates of a PEM text end, in milliseconds since the epoch. */
+export const endsIn = (text: string): ReadonlyArray<number> =>
+  Result.getOrElse(certificatesIn(text), (): ReadonlyArray<X509Certificate> => []).map(({ validToDate }) =>
+    validToDate.getTime()
   )
 
 /** A certificate in DER. */

@@ -6,7 +6,7 @@ import type { CallerIdentity } from "../contract/Security.ts"
 import { Keys, makeAccess } from "../limits/Keys.ts"
 import { watchFile } from "../watchFile.ts"
 import { OperatorError } from "../wire/OperatorError.ts"
-import { type Authority, authoritiesOf, fieldsOf, firstEnd, parseAuthorities } from "./certificate.ts"
+import { type Authority, authoritiesOf, endsIn, fieldsOf, parseAuthorities } from "./certificate.ts"
 import { parseRevocationLists } from "./crl.ts"
 import { Identity } from "./Identity.ts"
 import { crlsOf, isUrl, type ReadIdentity, type Rule, readIdentity } from "./IdentityFile.ts"
@@ -158,10 +158,11 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
         kind: "identity",
         path: file,
         version: ({ digest }) => digest,
-        ends: (read) =>
-          firstEnd(
-            ...(read.file.authorities ?? []).map(({ certificates }) => contentOf(read, certificates).toString("latin1"))
-          ),
+        ends: (read) => ({
+          identity: (read.file.authorities ?? []).map(({ certificates }) =>
+            endsIn(contentOf(read, certificates).toString("latin1"))
+          )
+        }),
         read: readIdentity(file),
         initial: first,
         every: poll,

@@ -385,6 +385,57 @@ describe("doctor", () => {
     })
   )
 
+  it.effect("knows when each certificate that a setting names ends", () =>
+    Effect.gen(function* () {
+      const authority = makeAuthority(mkdtempSync(join(directory, "ends-")), "CA")
+      const ca = readFileSync(authority.pem, "utf8")
+      const chain = file("chain.pem", cert + ca)
+      const bundle = file("bundle.pem", cert + ca)
+      const own = file("own.pem", key + cert, 0o644)
+      const settings = {
+        GATEWAY_TLS_CERT: chain,
+        GATEWAY_TLS_KEY: file("chain.key", key),
+        GATEWAY_TLS_CLIENT_CA: bundle,
+        NODE_EXTRA_CA_CERTS: bundle,
+        AZURE_OPENAI_ENDPOINT: "http://127.0.0.1:1",
+        AZURE_OPENAI_API_KEY: "k",
+        AZURE_CLIENT_CERTIFICATE_PATH: own,
+        OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1",
+        OTEL_EXPORTER_OTLP_CERTIFICATE: authority.pem,
+        OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE: chain
+      }
+      const at = (days: number, more = {}) =>
+        Effect.andThen(TestClock.setTime(Date.now() + days * 86_400_000 + 60_000), check({ ...settings, ...more }))
+      const found = yield* at(0)
+      const next = "bundle\\.pem: of 2 certificates the next"
+      assert.match(
+        shown(found, "tls"),
+        new RegExp(
+          `^ok: .*chain.* 2126-.*\nwarn: .*chain.*CN=CA.* expires .*again without.*\nwarn: .*${next} .*CN=CA.*`
+        )
+      )
+      assert.match(
+        shown(found, "extra CA"),
+        new RegExp(`^warn: .*${next} .*CN=CA.* expires .* when the gateway starts`)
+      )
+      assert.match(shown(found, "certificate azure"), /^ok: .*own\.pem .* until 2126-.*\nwarn: .*others may read it/)
+      assert.match(
+        shown(found, "collector"),
+        /^warn: .*reached.*\nwarn: .*ca\.pem .*expires.*starts\.\nok: .*chain.*\nwarn: .*chain.*CN=CA.* expires .*starts\.$/
+      )
+      const later = yield* at(40)
+      assert.match(
+        shown(later, "tls"),
+        new RegExp(`^ok: .*\nfail: .*chain.*CN=CA.* expired .*\nok: .*${next} .*localhost.* is valid until 2126-.*`)
+      )
+      assert.match(shown(later, "extra CA"), /^ok: /)
+      assert.match(shown(later, "collector"), /\nfail: .*ca\.pem .*expired.*\nfail: .*chain.*expired/s)
+      const missing = yield* at(0, { NODE_EXTRA_CA_CERTS: "none.pem", OTEL_EXPORTER_OTLP_CERTIFICATE: `${own}x` })
+      assert.match(shown(missing, "extra CA"), /^fail: cannot read none\.pem: there is no such file/)
+      assert.match(shown(missing, "collector"), /^fail: cannot read .*own\.pemx: there is no such file/)
+    })
+  )
+
   it.live.skipIf(!hasRedis)("measures a Redis that works", () =>
     Effect.gen(function* () {
       const redis = yield* Effect.acquireRelease(Effect.promise(testRedis), ({ stop }) => Effect.promise(stop))

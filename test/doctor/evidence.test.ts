@@ -101,7 +101,7 @@ describe("doctor --evidence", () => {
     Effect.gen(function* () {
       const broken = file("broken.pem", "no PEM")
       const found = yield* of({ GATEWAY_TLS_CERT: broken, GATEWAY_TLS_KEY: broken, GATEWAY_KEYS_FILE: broken })
-      assert.deepStrictEqual(found.tls, { problem: `cannot read ${broken}: it is no certificate (PEM)` })
+      assert.deepStrictEqual(found.tls, { problem: `cannot read ${broken}: it has no certificate (PEM)` })
       assert.match(JSON.stringify(found.keys), /"problem":".*is not a key file/)
       assert.deepNestedInclude(found, { "catalog.source": "shipped" })
     })

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Metric } from "effect"
 import { TestClock } from "effect/testing"
-import { firstEnd } from "../../src/identity/certificate.ts"
+import { endsIn } from "../../src/identity/certificate.ts"
 import { makeUsageLog } from "../../src/limits/UsageLog.ts"
 import { processGauges } from "../../src/telemetry/processGauges.ts"
 import { watchFile } from "../../src/watchFile.ts"
@@ -31,37 +31,46 @@ describe("the gauges", () => {
         read,
         initial: yield* read,
         version: (read) => read,
-        ends: (read) => (read === "one" ? 10 : 20) * day,
+        // A chain of two, and a bundle whose first certificate is over on the second day.
+        ends: (read) => ({
+          certificate: [[(read === "one" ? 10 : 20) * day], [30 * day]],
+          "client-ca": [[5 * day, 1.5 * day]],
+          identity: [[1.5 * day], [30 * day]],
+          guards: []
+        }),
         every: "1 hour",
         take: () => Effect.void,
         complaint: (message) => message
       })
-      const both = Effect.all([
+      const all = Effect.all([
         gauge("gateway_file_read_timestamp_seconds", { kind: "certificate" }),
-        gauge("gateway_certificate_expiry_days", { kind: "certificate" })
+        ...["certificate", "client-ca", "identity", "guards"].map((kind) =>
+          gauge("gateway_certificate_expiry_days", { kind })
+        )
       ])
-      assert.deepStrictEqual(yield* both, [0, 10])
+      assert.deepStrictEqual(yield* all, [0, 10, 1.5, 1.5, undefined])
       yield* TestClock.adjust("1 day")
-      assert.deepStrictEqual(yield* both, [86_400, 9])
+      assert.deepStrictEqual(yield* all, [86_400, 9, 0.5, 0.5, undefined])
       text = "two"
       yield* TestClock.adjust("1 day")
-      assert.deepStrictEqual(yield* both, [2 * 86_400, 18])
+      assert.deepStrictEqual(yield* all, [2 * 86_400, 18, 3, -0.5, undefined])
       text = ""
       yield* TestClock.adjust("1 day")
-      assert.deepStrictEqual(yield* both, [2 * 86_400, 18])
+      assert.deepStrictEqual(yield* all, [2 * 86_400, 18, 3, -0.5, undefined])
     }).pipe(Effect.scoped)
   )
 
-  it("go by the certificate that ends first", () => {
+  it("read the ends of all certificates of a text", () => {
     const made = (days: string) =>
       execFileSync(
         "openssl",
         ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=x", "-days", days, "-keyout", "/dev/null"],
         { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }
       )
-    const [long, short] = [made("90"), made("30")]
-    assert.closeTo((firstEnd(long + short, long) - Date.now()) / day, 30, 0.1)
-    assert.strictEqual(firstEnd("x", ""), Infinity)
+    const [long = 0, short = 0] = endsIn(made("90") + made("30"))
+    assert.closeTo((long - Date.now()) / day, 90, 0.1)
+    assert.closeTo((short - Date.now()) / day, 30, 0.1)
+    assert.deepStrictEqual(endsIn("x"), [])
   })
 
   it.effect("say how many records wait for a log that takes none", () =>

@@ -12,7 +12,7 @@ import { requestable } from "../../catalog/Resolver.ts"
 import { targetsOf } from "../../cloud/Providers.ts"
 import { version } from "../../contract/version.ts"
 import { cryptoFacts } from "../../fips.ts"
-import { fieldsOf, readCertificate } from "../../identity/certificate.ts"
+import { fieldsOf, readCertificates } from "../../identity/certificate.ts"
 import { isOver, type Key, readBook } from "../../limits/KeyFile.ts"
 import { readSigner } from "../../limits/usageChain.ts"
 import { readRegular } from "../../regularFile.ts"
@@ -77,7 +77,7 @@ const tlsInForce = Effect.fnUntraced(function* ({ plainHttp, tlsCert, tlsClientC
     curves: tlsPolicy.ecdhCurve.split(":")
   }
   if (Option.isNone(tlsCert)) return { listener: "off", plain_http_allowed: plainHttp, policy }
-  const certificate = yield* readCertificate(tlsCert.value)
+  const [certificate] = yield* readCertificates(tlsCert.value)
   const { fingerprint256, validToDate } = certificate
   const { issuer, subject } = fieldsOf(certificate)
   return {

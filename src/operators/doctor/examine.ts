@@ -54,6 +54,11 @@ export const examine = Effect.fnUntraced(function* (environment: Environment, li
     ...(sandbox ? [] : cloudChecks(gateway, clouds)),
     ["key file", files.keysFound(gateway, sandbox)],
     ["tls", files.tlsFound(gateway)],
+    ...whereSet(gateway.extraCaCerts, (file) => ["extra CA", files.bundleFound(file)]),
+    ...whereSet(
+      Option.flatMap(configured.azure, ({ clientCertificatePath }) => clientCertificatePath),
+      (file) => ["certificate azure", files.chainFound(file, file)]
+    ),
     ["fips", fipsFound(gateway)],
     ["redis", redisFound(gateway)],
     ["state", files.stateFound(gateway)],

@@ -2,14 +2,14 @@
  * Checks of files: keys, certificates, where records and counts are written, and those that a gateway has only where a setting
  * names them. A file that is broken fails the start.
  */
-import { X509Certificate } from "node:crypto"
+import type { X509Certificate } from "node:crypto"
 import { constants } from "node:fs"
 import { access, open, rm, stat, statfs, writeFile } from "node:fs/promises"
 import { dirname, join, resolve } from "node:path"
 import { Clock, Effect, Option, Result } from "effect"
 import { levels } from "../../catalog/Level.ts"
 import { type GuardRead, type GuardSettings, levelsOf, readGuards } from "../../guards/GuardsFile.ts"
-import { type Authority, fieldsOf, isInTime, readCertificate } from "../../identity/certificate.ts"
+import { type Authority, fieldsOf, isInTime, readCertificates } from "../../identity/certificate.ts"
 import { readIdentity } from "../../identity/IdentityFile.ts"
 import { trustOf } from "../../identity/identityLayer.ts"
 import type { IssuerKeys } from "../../identity/token.ts"
@@ -64,11 +64,17 @@ const day = 86_400_000
 const titleOf = (file: string, certificate: X509Certificate) =>
   `${file} (${fieldsOf(certificate).subject || "no subject"})`
 
-const certificateFound = (file: string, certificate: X509Certificate, now: number, unusable = fail): Found => {
+const inTheFile = "Renew it; the gateway reads the files again without a restart."
+
+const certificateFound = (
+  file: string,
+  certificate: X509Certificate,
+  now: number,
+  { renew = inTheFile, unusable = fail } = {}
+): Found => {
   const { validFromDate, validToDate } = certificate
   const name = titleOf(file, certificate)
   const date = validToDate.toISOString().slice(0, 10)
-  const renew = "Renew it; the gateway reads the files again without a restart."
   const left = validToDate.getTime() - now
   if (left <= 0) return unusable(`${name} expired on ${date}`, renew)
   if (validFromDate.getTime() > now) {
@@ -78,6 +84,27 @@ const certificateFound = (file: string, certificate: X509Certificate, now: numbe
     ? warn(`${name} expires on ${date}, in ${Math.ceil(left / day)} days`, renew)
     : ok(`${name} is valid until ${date}`)
 }
+
+/** A certificate and those of the authorities between, all of which are needed, and who may read its key. */
+export const chainFound = Effect.fnUntraced(function* (cert: string, key?: string, renew = inTheFile) {
+  const chain = yield* readCertificates(cert)
+  const now = yield* Clock.currentTimeMillis
+  const found = chain.map((certificate) => certificateFound(cert, certificate, now, { renew }))
+  return key === undefined ? found : [...found, ...(yield* modeFound(key, warn))]
+})
+
+export const atStart = "Renew it; the file is read when the gateway starts."
+
+/** Certificates of authorities, one of which is enough: of those in force, the next that ends. */
+export const bundleFound = Effect.fnUntraced(function* (file: string, renew = atStart) {
+  const all = yield* readCertificates(file)
+  const now = yield* Clock.currentTimeMillis
+  const [next = all[0]] = all
+    .filter((one) => isInTime(one, now))
+    .sort((one, other) => one.validToDate.getTime() - other.validToDate.getTime())
+  const name = all.length === 1 ? file : `${file}: of ${all.length} certificates the next`
+  return certificateFound(name, next, now, { renew })
+})
 
 const plainFound = (settings: GatewaySettings) =>
   refusePlainHttp(settings).pipe(
@@ -92,9 +119,8 @@ const plainFound = (settings: GatewaySettings) =>
 export const tlsFound = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const files = yield* checkTlsFiles(settings)
   if (files === undefined) return yield* plainFound(settings)
-  const certificate = yield* readCertificate(files.cert)
-  const now = yield* Clock.currentTimeMillis
-  return [certificateFound(files.cert, certificate, now), ...(yield* modeFound(files.key, warn))]
+  const clients = files.clientCa === undefined ? [] : [yield* bundleFound(files.clientCa, inTheFile)]
+  return [...(yield* chainFound(files.cert, files.key)), ...clients]
 })
 
 const mebibyte = 1024 ** 2
@@ -189,12 +215,9 @@ const guardFound = (guard: GuardSettings): Found => {
 }
 
 /** What it shows of the gateway's own, and who may read the key. */
-const clientFound = Effect.fnUntraced(function* (file: string, { certificate, client, key }: GuardRead) {
-  if (certificate === undefined || client === undefined || key === undefined) return []
-  const path = (name: string) => resolve(dirname(file), name)
-  const now = yield* Clock.currentTimeMillis
-  const found = certificateFound(path(certificate), new X509Certificate(client.cert), now)
-  return [found, ...(yield* modeFound(path(key), warn))]
+const clientFound = Effect.fnUntraced(function* (file: string, { certificate, key }: GuardRead) {
+  if (certificate === undefined || key === undefined) return []
+  return yield* chainFound(resolve(dirname(file), certificate), resolve(dirname(file), key))
 })
 
 export const guardsFound = Effect.fnUntraced(function* (file: string) {
@@ -212,7 +235,7 @@ const authorityFound = (file: string, { issuers, name, needsList }: Authority, n
     !needsList || lists.some(({ nextUpdate }) => now < nextUpdate)
   const state = issuers.some((issuer) => isInTime(issuer.certificate, now) && hasList(issuer)) ? warn : fail
   return issuers.flatMap((issuer) => {
-    const found = certificateFound(title, issuer.certificate, now, state)
+    const found = certificateFound(title, issuer.certificate, now, { unusable: state })
     if (hasList(issuer)) return [found]
     const words = `${titleOf(title, issuer.certificate)} has no revocation list in force: what it has issued is refused`
     return [found, state(words, "Fetch the authority's list, regularly.")]

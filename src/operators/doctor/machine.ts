@@ -5,6 +5,7 @@ import { cryptoFacts, describeCrypto, requireFips } from "../../fips.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
 import { exportedSignals, exporterVariable } from "../../Telemetry.ts"
 import { fail, ok, orFail, orStartFails, warn } from "./Finding.ts"
+import { atStart, bundleFound, chainFound } from "./files.ts"
 
 /** The error code of listening there, or undefined where it works. The port is given back. */
 const listenError = (host: string, port: number) =>
@@ -120,11 +121,16 @@ const endpointFound = Effect.fnUntraced(function* (endpoint: string) {
   })
 })
 
-export const collectorFound = (environment: Environment) => {
-  const endpoints = new Set(
-    [...exportedSignals(environment)].map((signal) => exporterVariable(environment, signal, "ENDPOINT") ?? "")
-  )
-  return endpoints.size === 0
-    ? Effect.succeed(ok("none: nothing is exported (no OTEL_ endpoint is set)"))
-    : Effect.forEach(endpoints, endpointFound)
-}
+/** Files that cannot be read are ignored by the exporters, which then trust public authorities, and show no certificate. */
+export const collectorFound = Effect.fnUntraced(function* (environment: Environment) {
+  const signals = [...exportedSignals(environment)]
+  if (signals.length === 0) return [ok("none: nothing is exported (no OTEL_ endpoint is set)")]
+  const valuesOf = (name: string) =>
+    new Set(signals.flatMap((signal) => exporterVariable(environment, signal, name) ?? []))
+  const found = yield* Effect.all([
+    Effect.forEach(valuesOf("ENDPOINT"), endpointFound),
+    Effect.forEach(valuesOf("CERTIFICATE"), (file) => bundleFound(file)),
+    Effect.forEach(valuesOf("CLIENT_CERTIFICATE"), (file) => chainFound(file, undefined, atStart))
+  ])
+  return found.flat(2)
+})

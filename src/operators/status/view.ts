@@ -8,7 +8,7 @@ import type { Entry } from "../../catalog/Route.ts"
 import type { Limits } from "../../contract/Security.ts"
 import { service, version } from "../../contract/version.ts"
 import { cryptoFacts } from "../../fips.ts"
-import { readCertificate } from "../../identity/certificate.ts"
+import { readCertificates } from "../../identity/certificate.ts"
 import { Keys } from "../../limits/Keys.ts"
 import { millionths } from "../../limits/limits.ts"
 import { Quota } from "../../limits/Quota.ts"
@@ -42,9 +42,9 @@ const makeSetup = Effect.gen(function* () {
       store: Option.isSome(redisUrl) ? "Redis" : "this machine",
       // Absent without TLS; null where the certificate cannot be read.
       tlsUntil: Option.isSome(tlsCert)
-        ? yield* Effect.match(readCertificate(tlsCert.value), {
+        ? yield* Effect.match(readCertificates(tlsCert.value), {
             onFailure: () => null,
-            onSuccess: ({ validToDate }) => validToDate.getTime()
+            onSuccess: (chain) => Math.min(...chain.map(({ validToDate }) => validToDate.getTime()))
           })
         : undefined
     }
