@@ -12,7 +12,7 @@ import { Api, purposePaths } from "./contract/Api.ts"
 import { version } from "./contract/version.ts"
 import { apiKeyLayer } from "./http/authenticate.ts"
 import { Drain } from "./http/Drain.ts"
-import { docsLayer } from "./http/docs.ts"
+import { docsLayer, documentPaths } from "./http/docs.ts"
 import { healthLayer, modelsLayer, surfacesLayer } from "./http/groups.ts"
 import { Inference } from "./http/Inference.ts"
 import { limitGauges } from "./http/limitGauges.ts"
@@ -35,15 +35,14 @@ import type { OperatorError } from "./wire/OperatorError.ts"
 
 /** The endpoints, their documents where they are public, and the middleware around all of them. */
 const routes = ({ sandbox, settings }: GatewayOptions) => {
-  const docs = docsOf(settings, sandbox) === "public"
-  const tls = Option.isSome(settings.tlsCert)
+  const options = { docs: docsOf(settings, sandbox) === "public", sandbox, tls: Option.isSome(settings.tlsCert) }
   return Layer.mergeAll(
     HttpApiBuilder.layer(Api).pipe(
       Layer.provide([surfacesLayer, modelsLayer, healthLayer]),
       Layer.provide(apiKeyLayer)
     ),
-    Layer.unwrap(Effect.map(readNotice(settings.noticeFile), (notice) => docsLayer({ docs, notice, sandbox, tls }))),
-    requestMiddleware
+    Layer.unwrap(Effect.map(readNotice(settings.noticeFile), (notice) => docsLayer({ ...options, notice }))),
+    requestMiddleware(documentPaths(options))
   )
 }
 

@@ -38,6 +38,12 @@ const landing = ({ docs, notice, sandbox, tls }: DocsOptions) =>
     })
   )
 
+const references = ["/docs", "/openapi.json"] as const
+
+/** What `docsLayer` serves, to GET. */
+export const documentPaths = ({ docs }: Pick<DocsOptions, "docs">): ReadonlySet<string> =>
+  new Set(["/", ...(docs ? references : [])])
+
 /** Loaded with the first request for one of them. A caller that leaves meanwhile does not stop that. */
 const reference = ({ notice, sandbox }: DocsOptions) =>
   HttpRouter.use(
@@ -50,15 +56,12 @@ const reference = ({ notice, sandbox }: DocsOptions) =>
         Effect.uninterruptible
       )
       const loaded = yield* Effect.cached(load)
-      yield* router.add(
-        "GET",
-        "/openapi.json",
-        Effect.flatMap(loaded, ({ openapi }) => openapi)
-      )
-      yield* router.add(
-        "GET",
-        "/docs",
-        Effect.flatMap(loaded, ({ docs }) => docs)
+      yield* Effect.forEach(references, (path) =>
+        router.add(
+          "GET",
+          path,
+          Effect.flatMap(loaded, (made) => made[path])
+        )
       )
     })
   )

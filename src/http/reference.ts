@@ -89,8 +89,8 @@ export const makeReference = (current: () => Index, sandbox: boolean, notice: st
       return json
     }
     return {
-      openapi: Effect.sync(() => HttpServerResponse.text(document(), { contentType: "application/json" })),
-      docs: Effect.map(scalar, (response) => {
+      "/openapi.json": Effect.sync(() => HttpServerResponse.text(document(), { contentType: "application/json" })),
+      "/docs": Effect.map(scalar, (response) => {
         const json = document()
         page ??= pageOf(textOf(response), json, notice)
         return page

@@ -22,12 +22,8 @@ import { makeSourceOf } from "./authenticate.ts"
 import { Drain } from "./Drain.ts"
 import { CurrentRecord, makeMemoryBudget, RequestRecord } from "./RequestRecord.ts"
 
-/** The usage notice, and what is served where the operator allows it (`GATEWAY_DOCS`). */
-const documents: ReadonlySet<string> = new Set(["/", "/docs", "/openapi.json"])
-
-const noRoute = (method: string, path: string): GatewayError => {
-  // The usage notice is always there.
-  const allow = path === "/" ? "GET" : endpointAt(path)?.method
+/** `allow`: what the path is served to, if anything is there. */
+const noRoute = (method: string, path: string, allow: string | undefined): GatewayError => {
   if (allow !== undefined && allow !== method) {
     return new GatewayError({
       reason: "method",
@@ -118,105 +114,109 @@ const makeReport = Effect.gen(function* () {
   }
 })
 
-export const requestMiddleware = HttpRouter.middleware(
-  Effect.gen(function* () {
-    const settings = yield* Settings
-    const report = yield* makeReport
-    const drain = yield* Drain
-    const trackRequest = yield* makeTrackRequest
-    const clock = yield* Clock.Clock
-    const tls = Option.isSome(settings.tlsCert)
-    const sourceOf = makeSourceOf(settings.trustedProxies)
-    const memory = makeMemoryBudget()
-    let inFlight = 0
+/** `documents`: what is served to GET beside the endpoints. */
+export const requestMiddleware = (documents: ReadonlySet<string>) =>
+  HttpRouter.middleware(
+    Effect.gen(function* () {
+      const settings = yield* Settings
+      const report = yield* makeReport
+      const drain = yield* Drain
+      const trackRequest = yield* makeTrackRequest
+      const clock = yield* Clock.Clock
+      const tls = Option.isSome(settings.tlsCert)
+      const sourceOf = makeSourceOf(settings.trustedProxies)
+      const memory = makeMemoryBudget()
+      let inFlight = 0
 
-    /** Why a request does not reach the router; undefined where it does. */
-    const refusalOf = (request: Request, path: string): GatewayError | undefined => {
-      if (inFlight > settings.maxInFlight && path !== "/health") return overloaded
-      const refused = malformed(request)
-      if (refused !== undefined) return refused
-      // The router also serves paths that differ in slashes, capitals or escapes: they would belong to no surface.
-      return endpointAt(path) !== undefined || documents.has(path) ? undefined : noRoute(request.method, path)
-    }
+      const methodAt = (path: string) => (documents.has(path) ? "GET" : endpointAt(path)?.method)
 
-    /** The reply with all its headers; its status and size go to the record. */
-    const completed = (record: RequestRecord, reply: HttpServerResponse.HttpServerResponse) => {
-      record.status = reply.status
-      if (!record.stream) {
-        record.bytesOut = "contentLength" in reply.body ? (reply.body.contentLength ?? 0) : 0
+      /** Why a request does not reach the router; undefined where it does. */
+      const refusalOf = (request: Request, path: string): GatewayError | undefined => {
+        if (inFlight > settings.maxInFlight && path !== "/health") return overloaded
+        const refused = malformed(request)
+        if (refused !== undefined) return refused
+        // The router also serves paths that differ in slashes, capitals or escapes: they would belong to no surface.
+        return methodAt(path) === undefined ? noRoute(request.method, path, undefined) : undefined
       }
-      return HttpServerResponse.setHeaders(reply, {
-        ...record.replyHeaders,
-        ...idHeaders(record.path, record.id),
-        ...(drain.draining() ? { connection: "close" } : {}),
-        ...(tls ? strictTransport : {}),
-        ...("cache-control" in reply.headers ? {} : notStored),
-        link,
-        "x-content-type-options": "nosniff"
-      })
-    }
 
-    return (handler) =>
-      Effect.withFiber((fiber) => {
-        const outer = fiber.context
-        const request = Context.getUnsafe(outer, HttpServerRequest.HttpServerRequest)
-        const scope = Context.getUnsafe(outer, Scope.Scope)
-        const path = request.url.split("?", 1)[0] ?? "/"
-        const record = new RequestRecord(
-          {
-            id: crypto.randomUUID(),
-            startedAt: clock.currentTimeMillisUnsafe(),
-            method: request.method,
-            path,
-            source: sourceOf(request),
-            surface: endpointAt(path)?.surface
-          },
-          memory
-        )
-        const tracked = trackRequest(record, { headers: request.headers, https: isHttps(request) })
-        const { span } = tracked
-        record.span = span
-        inFlight++
+      /** The reply with all its headers; its status and size go to the record. */
+      const completed = (record: RequestRecord, reply: HttpServerResponse.HttpServerResponse) => {
+        record.status = reply.status
+        if (!record.stream) {
+          record.bytesOut = "contentLength" in reply.body ? (reply.body.contentLength ?? 0) : 0
+        }
+        return HttpServerResponse.setHeaders(reply, {
+          ...record.replyHeaders,
+          ...idHeaders(record.path, record.id),
+          ...(drain.draining() ? { connection: "close" } : {}),
+          ...(tls ? strictTransport : {}),
+          ...("cache-control" in reply.headers ? {} : notStored),
+          link,
+          "x-content-type-options": "nosniff"
+        })
+      }
 
-        const context = outer.pipe(
-          Context.add(References.CurrentLogAnnotations, { request_id: record.id }),
-          Context.add(CurrentRecord, record),
-          span === undefined ? identity : Context.add(Tracer.ParentSpan, span)
-        )
-        const onEnd = (exit: Exit.Exit<unknown, unknown>) => {
-          inFlight--
-          const left = Exit.isFailure(exit)
-          const ended = drain.ended()
-          if (left && ended !== undefined) record.fail(ended)
-          const response = NodeHttpServerRequest.toServerResponse(request)
-          // What a slow caller has not read yet stays in memory (`sockets.ts` limits for how long).
-          if (response.destroyed || response.writableLength === 0) record.release()
-          else response.once("close", () => record.release())
-          tracked.end(left)
-          return path === "/health" ? Effect.void : report(record, left)
-        }
-        const refuse = (error: GatewayError) => {
-          record.refuse(error)
-          return completed(record, errorReply(path, error))
-        }
-        const refused = refusalOf(request, path)
-        const onFailure = (cause: Cause.Cause<unknown>) => {
-          if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
-          const error = Option.getOrUndefined(Cause.findErrorOption(cause))
-          if (HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound") {
-            return Effect.succeed(refuse(noRoute(request.method, path)))
+      return (handler) =>
+        Effect.withFiber((fiber) => {
+          const outer = fiber.context
+          const request = Context.getUnsafe(outer, HttpServerRequest.HttpServerRequest)
+          const scope = Context.getUnsafe(outer, Scope.Scope)
+          const path = request.url.split("?", 1)[0] ?? "/"
+          const record = new RequestRecord(
+            {
+              id: crypto.randomUUID(),
+              startedAt: clock.currentTimeMillisUnsafe(),
+              method: request.method,
+              path,
+              source: sourceOf(request),
+              surface: endpointAt(path)?.surface
+            },
+            memory
+          )
+          const tracked = trackRequest(record, { headers: request.headers, https: isHttps(request) })
+          const { span } = tracked
+          record.span = span
+          inFlight++
+
+          const context = outer.pipe(
+            Context.add(References.CurrentLogAnnotations, { request_id: record.id }),
+            Context.add(CurrentRecord, record),
+            span === undefined ? identity : Context.add(Tracer.ParentSpan, span)
+          )
+          const onEnd = (exit: Exit.Exit<unknown, unknown>) => {
+            inFlight--
+            const left = Exit.isFailure(exit)
+            const ended = drain.ended()
+            if (left && ended !== undefined) record.fail(ended)
+            const response = NodeHttpServerRequest.toServerResponse(request)
+            // What a slow caller has not read yet stays in memory (`sockets.ts` limits for how long).
+            if (response.destroyed || response.writableLength === 0) record.release()
+            else response.once("close", () => record.release())
+            tracked.end(left)
+            return path === "/health" ? Effect.void : report(record, left)
           }
-          return Effect.as(Effect.provideContext(Effect.logError("request failed", cause), context), refuse(internal))
-        }
-        const answer =
-          refused === undefined
-            ? Effect.matchCauseEffect(
-                Effect.updateContext(handler, (_: Context.Context<never>) => context),
-                { onSuccess: (reply) => Effect.succeed(completed(record, reply)), onFailure }
-              )
-            : Effect.succeed(refuse(refused))
-        return Effect.andThen(Scope.addFinalizerExit(scope, onEnd), answer)
-      })
-  }),
-  { global: true }
-)
+          const refuse = (error: GatewayError) => {
+            record.refuse(error)
+            return completed(record, errorReply(path, error))
+          }
+          const refused = refusalOf(request, path)
+          const onFailure = (cause: Cause.Cause<unknown>) => {
+            if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+            const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+            if (HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound") {
+              return Effect.succeed(refuse(noRoute(request.method, path, methodAt(path))))
+            }
+            return Effect.as(Effect.provideContext(Effect.logError("request failed", cause), context), refuse(internal))
+          }
+          const answer =
+            refused === undefined
+              ? Effect.matchCauseEffect(
+                  Effect.updateContext(handler, (_: Context.Context<never>) => context),
+                  { onSuccess: (reply) => Effect.succeed(completed(record, reply)), onFailure }
+                )
+              : Effect.succeed(refuse(refused))
+          return Effect.andThen(Scope.addFinalizerExit(scope, onEnd), answer)
+        })
+    }),
+    { global: true }
+  )

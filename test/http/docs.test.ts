@@ -45,6 +45,14 @@ describe("/", () => {
     assert.include(policy, "frame-ancestors 'none'")
   })
 
+  it("and the documents are served to GET, and say so to other methods", async () => {
+    for (const path of ["/", "/docs", "/openapi.json"]) {
+      assert.strictEqual((await get(gateway.url + path, {}, "HEAD")).status, 200, path)
+      const { headers, status } = await get(gateway.url + path, {}, "DELETE")
+      assert.deepStrictEqual([status, headers.get("allow")], [405, "GET"], path)
+    }
+  })
+
   it("is JSON for a program", async () => {
     const { json, headers } = await get(gateway.url, { accept: "application/json" })
     assert.deepInclude(json, { version, notice: usageNotice, sandbox: true, service: "government-model-gateway" })
@@ -174,6 +182,7 @@ describe("without documents", () => {
       const { status, json } = await get(quiet.url + path)
       assert.strictEqual(status, 404, path)
       assert.strictEqual(json.error.type, "not_found_error")
+      assert.strictEqual((await get(quiet.url + path, {}, "DELETE")).status, 404, path)
     }
     await quiet.stop()
   })
