@@ -11,6 +11,7 @@ import { DatabaseSync } from "node:sqlite"
 import { Clock, Context, Duration, Effect, Layer, Schedule } from "effect"
 import { codeOf, countDiskFailure, makeFolder, writeProblem } from "./files.ts"
 import { type Account, type Demand, type Held, Ledger, LedgerError, type Standing } from "./Ledger.ts"
+import { day, lastUseAccount } from "./limits.ts"
 import { boardMemory, StatusBoard } from "./replicas.ts"
 
 const schema = `
@@ -54,9 +55,6 @@ const isRunning = (process_: number): boolean => {
   }
 }
 
-/** Accounts of a day (`<key id>:2026-11-22`) are of no use for longer. */
-const daysKept = 40
-
 const prepare = (database: DatabaseSync, path: string): void => {
   database.exec(schema)
   // Holds of processes that are gone come back now, not at the end of their lease. A process starts without any, so holds
@@ -65,12 +63,22 @@ const prepare = (database: DatabaseSync, path: string): void => {
     const gone = Number(owner) === process.pid ? path !== ":memory:" : !isRunning(Number(owner))
     if (gone) database.prepare("DELETE FROM hold WHERE process = ?").run(Number(owner))
   }
-  const days = new Date(Date.now() - daysKept * 86_400_000).toISOString().slice(0, 10)
-  database
-    .prepare(
-      "DELETE FROM account WHERE name GLOB '*:[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]' AND substr(name, -10) < ?"
-    )
-    .run(days)
+}
+
+/** Days after which accounts of a day (`<key id>:2026-11-22`) and of a month are of no use. */
+const daysKept = 40
+
+/** Removes what counts no more, as Redis does by itself. `now` is in milliseconds since the epoch. */
+const forget = (database: DatabaseSync, now: number): void => {
+  const oldest = day(now - daysKept * 86_400_000)
+  for (const end of [oldest, oldest.slice(0, 7)]) {
+    const shape = `*:${end.replaceAll(/\d/g, "[0-9]")}`
+    database.prepare("DELETE FROM account WHERE name GLOB ? AND substr(name, ?) < ?").run(shape, -end.length, end)
+  }
+  const { keep, name } = lastUseAccount("*")
+  database.prepare("DELETE FROM account WHERE name GLOB ? AND spent < ?").run(name, now - Duration.toMillis(keep))
+  // All of a minute's limit is free again.
+  database.prepare("DELETE FROM draining WHERE at < ?").run(now - 3_600_000)
 }
 
 /** A hold is a row for each of its accounts. */
@@ -215,6 +223,8 @@ const openStore = Effect.fnUntraced(function* (path: string) {
   const database = yield* openFile(path, false)
   // Processes that start together may meet while the file is made.
   yield* explain(path)(patiently(() => prepare(database, path)))
+  const cleaning = Effect.flatMap(Clock.currentTimeMillis, (now) => patiently(() => forget(database, now)))
+  yield* cleaning.pipe(Effect.ignore, Effect.repeat(Schedule.spaced("1 day")), Effect.forkScoped)
   return Context.make(Ledger, make(database)).pipe(Context.add(StatusBoard, makeStatusBoard(database)))
 })
 

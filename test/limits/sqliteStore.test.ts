@@ -1,7 +1,10 @@
 import { spawn } from "node:child_process"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, FileSystem } from "effect"
+import { Duration, Effect, FileSystem, Layer } from "effect"
+import { TestClock } from "effect/testing"
 import { Ledger } from "../../src/limits/Ledger.ts"
 import { layerFile, layerMemory } from "../../src/limits/sqliteStore.ts"
 
@@ -71,6 +74,40 @@ describe("counts in a file", () => {
       ])
       assert.deepStrictEqual(yield* spent([one.name, two.name]), [1, 1])
     }).pipe(Effect.provide(layerMemory))
+  )
+
+  it.effect("what counts no more is removed, at the start and every day", () =>
+    Effect.gen(function* () {
+      const directory = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
+      const now = Date.parse("2026-11-27T12:00:00Z")
+      const hours = (n: number) => now - n * 3_600_000
+      const database = new DatabaseSync(join(directory, "quota.sqlite"))
+      const names = () =>
+        ["account", "draining"].flatMap((table) =>
+          database
+            .prepare(`SELECT name FROM ${table} ORDER BY name`)
+            .all()
+            .map(({ name }) => name)
+        )
+      const fresh = ["k:2026-10", "k:2026-11-01", "k:cost:2026-11", "k:last-use", "team/2020-01:2026-11"]
+      const old = ["k:2026-09", "k:2026-10-17", "k:cost:2026-08", "k:cost:2026-01-02", "o:last-use"]
+      yield* TestClock.setTime(now)
+      yield* Effect.gen(function* () {
+        yield* Effect.provide(spent, layerFile(directory))
+        for (const name of [...fresh, ...old]) {
+          const spent = name === "k:last-use" ? hours(399 * 24) : name === "o:last-use" ? hours(401 * 24) : 1
+          database.prepare("INSERT INTO account VALUES (?, ?)").run(name, spent)
+        }
+        database.prepare("INSERT INTO draining VALUES ('k:rpm:1', 1, ?), ('k:rpm:2', 1, ?)").run(hours(2), now)
+        yield* Layer.build(Layer.fresh(layerFile(directory)))
+        yield* Effect.yieldNow
+        assert.deepStrictEqual(names(), [...fresh, "k:rpm:2"])
+        yield* TestClock.adjust("1 day")
+        assert.deepStrictEqual(names(), fresh)
+        yield* TestClock.adjust("365 days")
+        assert.deepStrictEqual(names(), [])
+      }).pipe(Effect.ensuring(Effect.sync(() => database.close())))
+    }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
   it.live("a file that is no database is refused by name", () =>
