@@ -277,6 +277,8 @@ describe("four times as many take no more than linear time", () => {
           return async (step, turns) => void (await serve(bytes, step, turns))
         }, countFor(place))
         wrong.push(...problems.map((problem) => `${place.name}: ${problem}`))
+        // What is wrong is so in many places, and takes long in each.
+        if (wrong.length > 0) break
       }
       expect(wrong).toEqual([])
     })

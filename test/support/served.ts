@@ -35,7 +35,8 @@ export type Serve = (bytes: Buffer, step: Step, turns: Turns) => Promise<string 
 const serving = <Request extends NamesModel, P extends Prepared, E extends ApiError | MessagesError>(
   surface: Surface<Request, P, E>,
   routes: ReadonlyArray<Route>,
-  headers: Readonly<Record<string, string>> = {}
+  headers: Readonly<Record<string, string>> = {},
+  counting?: Pick<Surface<Request, Prepared, E>, "prepare">
 ): Serve => {
   const judge = makeBodyDecoder<Request>(surface.schema)
   return async (bytes, step, turns) => {
@@ -59,17 +60,21 @@ const serving = <Request extends NamesModel, P extends Prepared, E extends ApiEr
     step("count", () => surface.counts(request))
     step("list tools", () => surface.tools?.(request))
     let refusal: string | undefined
+    const printed = new Set<string>()
     for (const route of routes) {
       const name = `${route.model.id} on ${route.deployment.cloud}`
-      const prepared = step(`prepare for ${name}`, () =>
-        surface.prepare(request, route, { id: "id", startedAt: 0, headers, inputEstimate: 0 })
-      )
+      const arrival = { id: "id", startedAt: 0, headers, inputEstimate: 0 }
+      if (counting !== undefined) step(`prepare a count for ${name}`, () => counting.prepare(request, route, arrival))
+      const prepared = step(`prepare for ${name}`, () => surface.prepare(request, route, arrival))
       if (Result.isFailure(prepared)) {
         refusal = prepared.failure.message
         continue
       }
       const { adjusted = [], bodies, thinkingAdjusted = [] } = prepared.success
       step("name changes", () => adjustedHeaders(adjusted, thinkingAdjusted))
+      // How a body is printed depends on its form only, which all models of an API have in common.
+      if (printed.has(route.deployment.api)) continue
+      printed.add(route.deployment.api)
       for (const body of bodies) {
         const print = printPieces(body)
         while (step(`print for ${name}`, () => print.next()).done !== true);
@@ -83,11 +88,10 @@ const serving = <Request extends NamesModel, P extends Prepared, E extends ApiEr
 const opusSystem = routeOf("claude-opus-4-8", "vertex")
 const betas = { "anthropic-beta": Array.from({ length: 1000 }, (_, at) => `beta-${at}`).join(",") }
 
-/** Every endpoint that takes a body, with models of each family and API. */
+/** Every endpoint that takes a body, with models of each family and API; a count takes what a message takes. */
 export const endpoints: Readonly<Record<string, Serve>> = {
   "/v1/chat/completions": serving(chat, [sonnet, sonnetBedrock, opus, flash, azure, terra, oss]),
-  "/v1/messages": serving(messages, [sonnet, sonnetBedrock, opusSystem, opusBedrock], betas),
-  "/v1/messages/count_tokens": serving(countTokens, [sonnet, opusSystem], betas),
+  "/v1/messages": serving(messages, [sonnet, sonnetBedrock, opusSystem, opusBedrock], betas, countTokens),
   "/v1/responses": serving(responses, [azure, terra]),
   "/v1/embeddings": serving(embeddings, [titan])
 }
