@@ -156,7 +156,7 @@ const own = Config.all({
   metricsBy: oneOf("GATEWAY_METRICS_BY", ["team", "key", "none"], "team"),
   metricsHost: text("GATEWAY_METRICS_HOST", "127.0.0.1"),
   /** Upstream calls of one request at a time: one a text, where vectors are asked for. */
-  callConcurrency: count("GATEWAY_CALL_CONCURRENCY", 8),
+  callConcurrency: count("GATEWAY_EMBEDDINGS_CONCURRENCY", 8),
   /** Node's own: without the check of certificates it is not known which boundary answers. */
   rejectUnauthorized: optionalChecked(
     "NODE_TLS_REJECT_UNAUTHORIZED",

@@ -17,7 +17,7 @@ describe("variables that are no settings", () => {
       GATEWAY_SCREEN_MOD: "strict",
       GATEWAY_HEARTBEAT: "1 second",
       GATEWAY_SCREEN_MODE: "strict",
-      GATEWAY_CALL_CONCURRENCY: "8",
+      GATEWAY_EMBEDDINGS_CONCURRENCY: "8",
       GATEWAY_PORT: "0",
       GATEWAY_DOCS: "off",
       GATEWAY_API_KEY: "sandbox-key",

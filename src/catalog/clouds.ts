@@ -53,7 +53,7 @@ export const cloudFacts: Readonly<Record<Cloud, CloudFacts>> = {
   bedrock: {
     title: "Amazon Bedrock",
     provider: "aws.bedrock",
-    apis: ["messages", "chat", "responses", "titan"],
+    apis: ["messages", "chat", "responses", "embeddings"],
     setting: ["BEDROCK_REGION", "us-gov-west-1"],
     prefix: "BEDROCK_",
     vendorPrefix: "AWS_",

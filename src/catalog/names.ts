@@ -11,7 +11,7 @@ export type Family = (typeof families)[number]
 type Output = "text" | "vector" | "count"
 
 /** The APIs of clouds. */
-export const apis = ["messages", "content", "chat", "responses", "titan"] as const
+export const apis = ["messages", "content", "chat", "responses", "embeddings"] as const
 export type Api = (typeof apis)[number]
 
 /** Which of a cloud's APIs a body is for. */
@@ -31,7 +31,7 @@ export const operations: Readonly<Record<Operation, OperationFacts>> = {
   content: { name: "generate_content", output: "text", family: "gemini" },
   chat: { name: "chat", output: "text", family: "gpt" },
   responses: { name: "chat", output: "text", family: "gpt" },
-  titan: { name: "embeddings", output: "vector", family: "embedding" }
+  embeddings: { name: "embeddings", output: "vector", family: "embedding" }
 }
 
 /** The endpoints that are recorded and counted, by the names that records and metrics use. */

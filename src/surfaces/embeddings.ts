@@ -57,7 +57,7 @@ export const embeddings: Surface<EmbeddingsRequest, PreparedEmbeddings, ApiError
     const refused = refuseInput(input)
     if (refused !== undefined) return Result.fail(refused)
     return Result.succeed({
-      operation: "titan" as const,
+      operation: "embeddings" as const,
       bodies: input.map(request),
       stream: false,
       maxOutput: 0,

@@ -93,8 +93,8 @@ describe("checkCatalog", () => {
     [{ deployments: [{ ...azure, countModel: "x" }] }, ["models[0].deployments[0].countModel: only for api messages"]],
     [{ deployments: [{ ...azure, cloud: "bedrock" }] }, ["models[0].deployments[0].responses: only for azure"]],
     [
-      { deployments: [{ ...azure, api: "titan" }] },
-      ["deployments[0].api: titan is not for family gpt", "azure does not serve", "responses: only for azure"]
+      { deployments: [{ ...azure, api: "embeddings" }] },
+      ["deployments[0].api: embeddings is not for family gpt", "azure does not serve", "responses: only for azure"]
     ]
   ])("refuses %j", (change, expected) => {
     const found = problems({ ...gpt, ...change })

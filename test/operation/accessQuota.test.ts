@@ -39,7 +39,7 @@ beforeAll(async () => {
       GATEWAY_KEYS_FILE: file,
       GATEWAY_STATE_DIR: stateDir,
       GATEWAY_MAX_BODY_BYTES: "60000",
-      GATEWAY_CALL_CONCURRENCY: "1"
+      GATEWAY_EMBEDDINGS_CONCURRENCY: "1"
     },
     pace: 1
   })

@@ -198,7 +198,7 @@ describe("with the sandbox", () => {
 })
 
 describe("calls side by side", () => {
-  const { gateway, upstream } = sharedUpstream({ GATEWAY_CALL_CONCURRENCY: "3" })
+  const { gateway, upstream } = sharedUpstream({ GATEWAY_EMBEDDINGS_CONCURRENCY: "3" })
   const texts = Array.from({ length: 10 }, (_, at) => `t${at}`)
   const embed = (input: unknown) => post(`${gateway.url}/v1/embeddings`, { model, input })
   const vector = (value: number, tokens: unknown = 2) =>
