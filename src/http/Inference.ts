@@ -2,11 +2,12 @@
  * Runs the requests of every surface, in these steps: read the body, find the route, screen the tools, ask the guards, prepare what is
  * sent, reserve limits, call the cloud. What waits is an effect; the rest is synchronous.
  */
-import { Context, Effect, Layer, Option, Result, type Scope } from "effect"
+import { Context, Effect, Layer, Option, type Scope } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CatalogStore } from "../catalog/CatalogStore.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import { surfaceOf, surfaces } from "../catalog/names.ts"
+import type { Route } from "../catalog/Route.ts"
 import { estimateInput, type Tokens } from "../catalog/Tokens.ts"
 import { servingClouds } from "../cloud/Providers.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
@@ -22,11 +23,11 @@ import type { Counts, NamesModel, Prepared, Ready, Surface } from "../surfaces/S
 import { adjustedHeaders } from "../vendors/adjustments.ts"
 import { inSlices } from "../wire/slices.ts"
 import { bodyReader } from "./body.ts"
-import { makeTerminations } from "./Drain.ts"
-import { GuardRequests } from "./GuardRequests.ts"
+import { Guarding } from "./Guarding.ts"
 import { CurrentRecord, failWith, type RequestRecord } from "./RequestRecord.ts"
-import { makeResend, type PrepareWithout, routeWithout } from "./refusedFields.ts"
+import { makeResend } from "./refusedFields.ts"
 import { makeStreamReply } from "./streamReply.ts"
+import { makeTerminations } from "./terminations.ts"
 import { makeWholeReply } from "./wholeReply.ts"
 
 /** What an endpoint does with a request. */
@@ -89,20 +90,20 @@ const make = Effect.gen(function* () {
   const streamReply = makeStreamReply(settings, yield* makeTerminations)
   const wholeReply = makeWholeReply(settings)
   const resend = makeResend()
-  const guards = Option.getOrUndefined(yield* Effect.serviceOption(GuardRequests))
+  const guarding = Option.getOrUndefined(yield* Effect.serviceOption(Guarding))
 
   const handler = <Request extends NamesModel, P extends Prepared, E extends ApiError | MessagesError>(
     surface: Surface<Request, P, E>
   ): Handler<E> => {
-    const readBody = bodyReader(surface, settings, settings.textArrays ? surface.joinTexts : undefined)
+    const readBody = bodyReader(surface, settings)
     const screenTools = makeScreenTools(surface, settings)
     const { protocol } = surface
 
-    const callCloud = (
-      ready: Ready<P>,
+    /** Calls the cloud, and answers with its reply. */
+    const answer = (
+      { prepared, route }: Ready<P>,
       record: RequestRecord
     ): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, Scope.Scope> => {
-      const { prepared, route } = ready
       const cloud = clouds.get(route.deployment.cloud)
       if (cloud === undefined) throw new Error(`${route.deployment.cloud} is not active`) // the resolver answers active clouds only
       const { adjusted = none, stream, thinkingAdjusted = none } = prepared
@@ -125,21 +126,15 @@ const make = Effect.gen(function* () {
         yield* Effect.fromResult(permits(caller, { base: found.model.id, level: found.level }))
         record.route = found
         yield* screenTools(body)
-        const request = guards === undefined ? body : yield* guards.request(surface, body, record)
+        const request = guarding === undefined ? body : yield* guarding.request(surface, body, record)
         const { id, startedAt } = record
         const arrival = { id, startedAt, headers: httpRequest.headers, inputEstimate }
-        const prepareWithout: PrepareWithout<P> = (fields) => {
-          const route = routeWithout(found, fields)
-          record.route = route
-          return Result.map(surface.prepare(request, route, arrival), (prepared) => {
-            if (prepared.maxOutput !== undefined) record.inputEstimate = inputEstimate
-            return { route, prepared }
-          })
-        }
-        const ready = yield* resend.prepare(prepareWithout)
+        const prepareFor = (route: Route) => surface.prepare(request, route, arrival)
+        const ready = yield* resend.prepare(found, prepareFor)
+        if (ready.prepared.maxOutput !== undefined) record.inputEstimate = inputEstimate
         yield* reserve(caller, record, ready)
-        if (!surfaces[surface.purpose].rewritten) return yield* callCloud(ready, record)
-        return yield* resend.send(ready, record, prepareWithout, (again) => callCloud(again, record))
+        if (!surfaces[surface.purpose].rewritten) return yield* answer(ready, record)
+        return yield* resend.send(ready, record, prepareFor, (again) => answer(again, record))
       },
       Effect.catch((error: GatewayError) =>
         Effect.flatMap(CurrentRecord, (record) => {

@@ -14,7 +14,7 @@ import { ServerResponse } from "../nodeHttp.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import type { NamesModel, Prepared, Surface } from "../surfaces/Surface.ts"
 import { type JsonText, keepParsed } from "../vendors/toolCalls.ts"
-import { isObject, type JsonObject, textOf } from "../wire/json.ts"
+import { isObject, textOf } from "../wire/json.ts"
 import { type Budget, maxNesting, newBudget, parse } from "../wire/parse.ts"
 import type { Refusal } from "../wire/parseInSlices.ts"
 import { inOneTurn } from "../wire/slices.ts"
@@ -76,12 +76,12 @@ const readBytes = (
     const chunks: Array<Buffer> = []
     let size = 0
     let over = false
-    // The listeners are not removed, which would cost as much as the rest of this; they go with the request.
+    // The listeners are not removed, which would cost as much as the rest of this. They live as long as the reply, which may be a long
+    // stream, and hold nothing of the body.
     const finish = (result: Effect.Effect<Buffer, GatewayError>) => {
       if (over) return
       over = true
       clearTimeout(timer)
-      // The listeners live as long as the reply, which may be a long stream.
       chunks.length = 0
       resume(result)
     }
@@ -177,18 +177,15 @@ const readTexts = Effect.fnUntraced(function* (texts: ReadonlyArray<JsonText>, b
   }
 })
 
-/** Reads bodies of an endpoint's schema (docs/decisions.md#one-schema-a-request). `before` changes a body before it is decoded. */
+/** Reads bodies of an endpoint's schema (docs/decisions.md#one-schema-a-request). */
 export const bodyReader = <A extends NamesModel>(
-  {
-    plainNumbers,
-    schema,
-    texts
-  }: Pick<Surface<A, Prepared, ApiError | MessagesError>, "plainNumbers" | "schema" | "texts">,
-  limits: BodyLimits,
-  before: (body: JsonObject) => JsonObject = identity
+  surface: Pick<Surface<A, Prepared, ApiError | MessagesError>, "joinTexts" | "plainNumbers" | "schema" | "texts">,
+  limits: BodyLimits & Pick<GatewaySettings, "textArrays">
 ) => {
-  const numbers = plainNumbers === undefined ? "exact" : "written"
-  const plain = plainNumbers ?? identity
+  const { schema, texts } = surface
+  const numbers = surface.plainNumbers === undefined ? "exact" : "written"
+  const plain = surface.plainNumbers ?? identity
+  const joined = (limits.textArrays ? surface.joinTexts : undefined) ?? identity
   const decode = makeBodyDecoder<A>(schema)
   const parseBody = Effect.fnUntraced(function* (bytes: Buffer, record: BodyRecord) {
     const refused = refuseBytes(bytes)
@@ -196,7 +193,7 @@ export const bodyReader = <A extends NamesModel>(
     const budget = newBudget()
     const value = yield* Effect.mapError(parse(bytes, { budget }, numbers), (refusal) => refusalOf(refusal, bytes))
     if (isObject(value)) record.modelId = textOf(value.model)
-    const body = yield* yield* inOneTurn(() => decode(isObject(value) ? before(plain(value)) : value))
+    const body = yield* yield* inOneTurn(() => decode(isObject(value) ? joined(plain(value)) : value))
     if (texts !== undefined) yield* readTexts(texts(body), budget)
     return body
   })

@@ -12,7 +12,7 @@ import { textsOf, withTexts } from "../guards/places.ts"
 import type { NamesModel } from "../surfaces/Surface.ts"
 import { isObject, type JsonObject } from "../wire/json.ts"
 import { inOneTurn } from "../wire/slices.ts"
-import { type GuardedRequests, GuardRequests } from "./GuardRequests.ts"
+import { type GuardedEndpoint, Guarding } from "./Guarding.ts"
 import type { ReplyGuards } from "./ReplyGuards.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
@@ -67,12 +67,12 @@ const makeReplyGuards = (
   }
 }
 
-const guardRequests = Layer.effect(
-  GuardRequests,
+const layer = Layer.effect(
+  Guarding,
   Effect.map(Guards, (guards) =>
-    GuardRequests.of({
+    Guarding.of({
       request: Effect.fnUntraced(function* <R extends NamesModel>(
-        { guarded, purpose }: GuardedRequests,
+        { guarded, purpose }: GuardedEndpoint,
         request: R,
         record: RequestRecord
       ) {
@@ -103,4 +103,4 @@ const guardRequests = Layer.effect(
   )
 )
 
-export const guardingLayer = (options: GuardsOptions) => guardRequests.pipe(Layer.provide(guardsLayer(options)))
+export const guardingLayer = (options: GuardsOptions) => layer.pipe(Layer.provide(guardsLayer(options)))

@@ -66,6 +66,8 @@ const pathsBelow = (name: string, value: Json | undefined, names: ReadonlyArray<
   return pathsIn(inner, inArray ? rest : names, false).map((path) => `${before}.${path}`)
 }
 
+const none: ReadonlyArray<never> = []
+
 type Sent = Pick<Prepared, "bodies" | "operation">
 
 /** Fields that are left out together. */
@@ -107,11 +109,11 @@ export const refusedIn = (error: GatewayError, sent: Sent): RefusedFields | unde
 
 const holds = (body: JsonObject, fields: ReadonlyArray<string>): boolean => strip(body, compileStrip(fields)) !== body
 
-/** The route for a request without these fields. */
-export const routeWithout = (route: Route, fields: ReadonlySet<string>): Route =>
-  fields.size === 0
-    ? route
-    : { ...route, refused: fields, strip: compileStrip([...stripPaths(route.deployment, route.betas), ...fields]) }
+/** The route for a request without these fields, beside those that it is without already. */
+export const routeWithout = (route: Route, fields: Paths): Route => {
+  const refused = new Set([...(route.refused ?? none), ...fields])
+  return { ...route, refused, strip: compileStrip([...stripPaths(route.deployment, route.betas), ...refused]) }
+}
 
 export interface Learned extends RefusedFields {
   readonly deployment: Deployment
@@ -144,8 +146,6 @@ const contextOf = ({ bodies: [body = {}], operation }: Sent, valuesOf: Paths | u
   return JSON.stringify([operation, anthropic_version, anthropic_beta, effort, valuesOf && digestOf(body, valuesOf)])
 }
 
-const none: ReadonlyArray<never> = []
-
 /** `now` is in milliseconds. */
 export const makeRefusalMemory = (now: () => number) => {
   let all: ReadonlyArray<Learned> = []
@@ -170,25 +170,27 @@ export const makeRefusalMemory = (now: () => number) => {
   }
 }
 
-/** Prepares the request without these fields. */
-export type PrepareWithout<P extends Prepared> = (fields: ReadonlySet<string>) => Result.Result<Ready<P>, GatewayError>
+/** Prepares the request for a route. */
+type PrepareFor<P extends Prepared> = (route: Route) => Result.Result<P, GatewayError>
 
 export const makeResend = () => {
   const memory = makeRefusalMemory(() => performance.now())
 
   const withoutKnown = <P extends Prepared>(
-    prepareWithout: PrepareWithout<P>,
-    fields: ReadonlySet<string>
+    route: Route,
+    prepareFor: PrepareFor<P>
   ): Result.Result<Ready<P>, GatewayError> =>
-    Result.flatMap(prepareWithout(fields), (ready) => {
-      const more = memory.known(ready.route.deployment, ready.prepared).filter((field) => !fields.has(field))
-      return more.length === 0 ? Result.succeed(ready) : withoutKnown(prepareWithout, new Set([...fields, ...more]))
+    Result.flatMap(prepareFor(route), (prepared) => {
+      const more = memory.known(route.deployment, prepared).filter((field) => !route.refused?.has(field))
+      return more.length === 0
+        ? Result.succeed({ route, prepared })
+        : withoutKnown(routeWithout(route, more), prepareFor)
     })
 
   /** Prepares the request without the fields that are known to be refused. */
-  const prepare = <P extends Prepared>(prepareWithout: PrepareWithout<P>, fields: Iterable<string> = none) =>
+  const prepare = <P extends Prepared>(route: Route, prepareFor: PrepareFor<P>) =>
     Effect.flatMap(
-      inOneTurn(() => withoutKnown(prepareWithout, new Set(fields))),
+      inOneTurn(() => withoutKnown(route, prepareFor)),
       Effect.fromResult
     )
 
@@ -196,7 +198,7 @@ export const makeResend = () => {
   const send = <P extends Prepared, A, R>(
     ready: Ready<P>,
     record: RequestRecord,
-    prepareWithout: PrepareWithout<P>,
+    prepareFor: PrepareFor<P>,
     call: (ready: Ready<P>) => Effect.Effect<A, GatewayError, R>,
     found: ReadonlyArray<RefusedFields> = none
   ): Effect.Effect<A, GatewayError, R> => {
@@ -212,13 +214,12 @@ export const makeResend = () => {
     return Effect.catch(learned, (error) => {
       const refused = refusedIn(error, prepared)
       // It was left out already, and is refused anyway.
-      if (refused === undefined || refused.fields.some((field) => route.refused?.has(field) === true))
-        return Effect.fail(error)
+      if (refused === undefined || refused.fields.some((field) => route.refused?.has(field))) return Effect.fail(error)
       // The headers name this cloud also where the next attempt reaches none.
       record.addServedHeaders()
       record.firstEventAt = undefined
-      return Effect.flatMap(prepare(prepareWithout, [...(route.refused ?? none), ...refused.fields]), (again) =>
-        send(again, record, prepareWithout, call, [...found, refused])
+      return Effect.flatMap(prepare(routeWithout(route, refused.fields), prepareFor), (again) =>
+        send(again, record, prepareFor, call, [...found, refused])
       )
     })
   }

@@ -18,9 +18,10 @@ import { apiError, messagesError } from "../surfaces/errorResponse.ts"
 import { logRequest } from "../telemetry/logs.ts"
 import { RecordActivity, recordRequest } from "../telemetry/metrics.ts"
 import { makeTrackRequest } from "../telemetry/spans.ts"
-import { makeSourceOf } from "./authenticate.ts"
+import { makeSourceOf } from "./clientAddress.ts"
 import { Drain } from "./Drain.ts"
-import { CurrentRecord, makeMemoryBudget, RequestRecord } from "./RequestRecord.ts"
+import { makeMemoryBudget } from "./memoryBudget.ts"
+import { CurrentRecord, RequestRecord } from "./RequestRecord.ts"
 
 /** `allow`: what the path is served to, if anything is there. */
 const noRoute = (method: string, path: string, allow: string | undefined): GatewayError => {

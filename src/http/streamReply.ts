@@ -14,8 +14,8 @@ import { reply } from "../stream/reply.ts"
 import type { Prepared, Ready } from "../surfaces/Surface.ts"
 import { singleUse } from "../wire/singleUse.ts"
 import { inSlices } from "../wire/slices.ts"
-import type { makeTerminations } from "./Drain.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
+import type { OnTermination } from "./terminations.ts"
 
 interface StreamReplyOptions extends Ready<Prepared> {
   readonly provider: Provider["Service"]
@@ -50,7 +50,7 @@ const startingWith = <A, E>(first: A | undefined, rest: Pull.Pull<A, E>): Pull.P
 
 type Limits = Pick<GatewaySettings, "heartbeat" | "scanMode" | "streamIdleTimeout" | "streamCeiling">
 
-export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof makeTerminations>) =>
+export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
   Effect.fnUntraced(function* (options: StreamReplyOptions) {
     const { protocol, prepared, route, provider, record } = options
     const fiber = yield* Effect.fiber
@@ -109,7 +109,7 @@ export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof mak
       idle: limits.streamIdleTimeout,
       lastBytesAt: () => record.attempts.at(-1)?.lastBytesAt ?? 0,
       ceiling: limits.streamCeiling,
-      onEnd: (listener) => (record.caller === undefined ? () => {} : onEnd(record.caller, listener)),
+      onTermination: (end) => (record.caller === undefined ? () => {} : onTermination(record.caller, end)),
       destroy: Effect.sync(() => fiber.interruptUnsafe()),
       lastFrames: (cause) => {
         const error = Option.getOrElse(Cause.findErrorOption(cause), () => {

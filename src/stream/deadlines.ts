@@ -29,8 +29,8 @@ export interface DeadlineOptions {
   readonly lastBytesAt: () => number
   /** Longest whole reply, from the call on. */
   readonly ceiling: Duration.Duration
-  /** Calls the listener when the reply must end for another reason: a revoked key, a server that stops. Answers how to unsubscribe. */
-  readonly onEnd: (listener: (error: GatewayError) => void) => () => void
+  /** Calls `end` when the reply must end for another reason: a revoked key, a server that stops. Answers how to unsubscribe. */
+  readonly onTermination: (end: (error: GatewayError) => void) => () => void
   /** Ends the connection of a caller that has not read the end of the reply. */
   readonly destroy: Effect.Effect<void>
 }
@@ -45,7 +45,7 @@ export const withDeadlines =
     Stream.fromChannel(
       Channel.fromTransform((_, scope) =>
         Effect.gen(function* () {
-          const { destroy, lastBytesAt, onEnd } = options
+          const { destroy, lastBytesAt, onTermination } = options
           const ceiling = Duration.toMillis(options.ceiling)
           const heartbeat = Duration.toMillis(options.heartbeat)
           const idle = Duration.toMillis(options.idle)
@@ -116,7 +116,7 @@ export const withDeadlines =
           yield* Effect.acquireRelease(
             Effect.sync(() => {
               tick()
-              return onEnd(endWith)
+              return onTermination(endWith)
             }),
             (unsubscribe) =>
               Effect.sync(() => {

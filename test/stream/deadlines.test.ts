@@ -38,7 +38,7 @@ const running = async (limits: { readonly [L in "heartbeat" | "idle" | "ceiling"
     idle: Duration.millis(limits.idle ?? 60_000),
     ceiling: Duration.millis(limits.ceiling ?? 60_000),
     lastBytesAt: () => seen.lastBytesAt,
-    onEnd: (listener) => {
+    onTermination: (listener) => {
       end = listener
       return () => {}
     },

@@ -46,7 +46,7 @@ export const replied = (
       idle: Duration.minutes(1),
       lastBytesAt: () => 0,
       ceiling: Duration.minutes(1),
-      onEnd: () => () => {},
+      onTermination: () => () => {},
       destroy: Effect.void
     })
     const pieces = yield* Stream.runCollect(

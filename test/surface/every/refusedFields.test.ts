@@ -244,7 +244,7 @@ describe("what is remembered", () => {
     ]) {
       assert.deepStrictEqual(known(body), [])
     }
-    const route = routeWithout(sonnet, new Set(["tools[custom].x"]))
+    const route = routeWithout(sonnet, ["tools[custom].x"])
     const tools: ReadonlyArray<JsonObject> = [
       { type: "computer", x: 1 },
       { type: "custom", x: 1, y: 1 }
