@@ -30,7 +30,7 @@ import { Clouds, docsOf, type GatewaySettings, recordOptions, Settings, settings
 import { type CloudSettings, sitesOf } from "./settings/clouds.ts"
 import { readNotice } from "./settings/notice.ts"
 import { crash } from "./statements.ts"
-import { telemetryLayer } from "./Telemetry.ts"
+import { telemetryLayer } from "./telemetry/telemetryLayer.ts"
 import type { OperatorError } from "./wire/OperatorError.ts"
 
 /** The endpoints, their documents where they are public, and the middleware around all of them. */

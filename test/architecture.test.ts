@@ -92,16 +92,7 @@ describe("the folders", () => {
 
   it("are all known", () => {
     const top = [
-      ...[
-        "Client.ts",
-        "EffectClient.ts",
-        "operators",
-        "Server.ts",
-        "Telemetry.ts",
-        "listener.ts",
-        "main.ts",
-        "plainHttp.ts"
-      ],
+      ...["Client.ts", "EffectClient.ts", "operators", "Server.ts", "listener.ts", "main.ts", "plainHttp.ts"],
       ...["proxy.ts", "serve.ts", "statements.ts", "unknownSettings.ts"],
       "workers.ts"
     ]

@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import type { ServedCloud } from "./clouds.ts"
-import type { GatewayError, Reason } from "./GatewayError.ts"
+import type { Code, GatewayError, Reason } from "./GatewayError.ts"
 import type { SurfaceName } from "./names.ts"
 import type { Route } from "./Route.ts"
 import type { Tokens } from "./Tokens.ts"
@@ -101,7 +101,7 @@ export interface RequestFacts {
   /** The status line; 0 until there is one. */
   readonly status: number
   /** What the request failed with, before or after its first byte; a low-cardinality code. */
-  readonly failure: string | undefined
+  readonly failure: Code | Reason | undefined
   /** Undefined while nothing has failed. */
   readonly outcome: Outcome | undefined
   readonly stream: boolean

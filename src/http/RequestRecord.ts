@@ -50,7 +50,7 @@ export class RequestRecord implements RequestFacts {
   route: Route | undefined
   cloud: ServedCloud | undefined
   status = 0
-  failure: string | undefined
+  failure: RequestFacts["failure"]
   outcome: Outcome | undefined
   /** What is held of the key's quota. */
   reservation: Reservation | undefined

@@ -35,7 +35,7 @@ interface Past {
   readonly took?: number
   readonly first?: number
   readonly outcome?: Outcome
-  readonly failure?: string
+  readonly failure?: RequestRecord["failure"]
   readonly region?: string | undefined
   readonly flags?: number
   readonly surface?: "chat" | "count_tokens"

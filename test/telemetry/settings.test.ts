@@ -1,5 +1,5 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { exportedSignals } from "../../src/Telemetry.ts"
+import { exportedSignals } from "../../src/telemetry/telemetryLayer.ts"
 import { open as post } from "../support/http.ts"
 import { type Receiver, startReceiver } from "./receiver.ts"
 import { caller, exportTo, message, startProcess } from "./support.ts"

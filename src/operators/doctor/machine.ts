@@ -3,7 +3,7 @@ import { createConnection, createServer } from "node:net"
 import { Effect, FileSystem, Option, Redacted } from "effect"
 import { cryptoFacts, describeCrypto, requireFips } from "../../fips.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
-import { exportedSignals, exporterVariable } from "../../Telemetry.ts"
+import { exportedSignals, exporterVariable } from "../../telemetry/telemetryLayer.ts"
 import { fail, ok, orFail, orStartFails, warn } from "./Finding.ts"
 import { atStart, bundleFound, chainFound } from "./files.ts"
 

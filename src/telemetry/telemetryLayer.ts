@@ -4,12 +4,12 @@
  */
 import { Effect, Layer, Option, References } from "effect"
 import { HttpMiddleware } from "effect/http"
-import { type Environment, environment, type GatewaySettings } from "./Settings.ts"
-import { logsLayer } from "./telemetry/logs.ts"
-import type { Signal } from "./telemetry/otlp.ts"
-import { processGauges } from "./telemetry/processGauges.ts"
-import { prometheusLayer } from "./telemetry/prometheus.ts"
-import type { OperatorError } from "./wire/OperatorError.ts"
+import { type Environment, environment, type GatewaySettings } from "../Settings.ts"
+import type { OperatorError } from "../wire/OperatorError.ts"
+import { logsLayer } from "./logs.ts"
+import type { Signal } from "./otlp.ts"
+import { processGauges } from "./processGauges.ts"
+import { prometheusLayer } from "./prometheus.ts"
 
 const signals: ReadonlyArray<Signal> = ["traces", "metrics", "logs"]
 
@@ -51,7 +51,7 @@ const exportLayer = (env: Environment) =>
       // Without a tracer no span is built at all.
       const enabled = Layer.succeed(References.TracerEnabled, exported.has("traces"))
       if (exported.size === 0) return enabled
-      const { otlpLayer } = yield* Effect.promise(() => import("./telemetry/otlp.ts"))
+      const { otlpLayer } = yield* Effect.promise(() => import("./otlp.ts"))
       const measured = exported.has("metrics") ? processGauges : Layer.empty
       return Layer.mergeAll(enabled, otlpLayer(exported, env), measured)
     })
