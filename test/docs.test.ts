@@ -99,6 +99,16 @@ describe("the documents", () => {
   })
 })
 
+it("the path of a request is that of files that are there", () => {
+  const path = documentAt("docs/architecture.md").blocks[0]?.text ?? ""
+  const files = [...new Set(path.match(/[\w/]+\.ts\b/g))]
+  assert.isAtLeast(files.length, 30)
+  assert.deepStrictEqual(
+    files.filter((file) => !existsSync(join(root, "src", file))),
+    []
+  )
+})
+
 describe("contributing", () => {
   const { text } = documentAt("docs/CONTRIBUTING.md")
   const steps = (section: string) =>
