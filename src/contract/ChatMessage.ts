@@ -144,6 +144,9 @@ export const ChatMessage = Schema.Union([
 export type ChatMessage = AsJson<typeof ChatMessage.Type>
 export type MessageOf<Role extends ChatMessage["role"]> = Extract<ChatMessage, { readonly role: Role }>
 
+/** In other formats the function's fields stand beside the type. */
+const nested = { messageMissingKey: "is required; the name of the function stands under it" }
+
 export const Tool = kind("function", {
   function: object({
     name: ToolName,
@@ -154,7 +157,9 @@ export const Tool = kind("function", {
     ),
     parameters,
     strict: flag("Whether the arguments must follow the schema exactly.")
-  }).annotate({ description: "The function itself." })
+  })
+    .annotate({ description: "The function itself." })
+    .annotateKey(nested)
 }).annotate(
   named(
     "Tool",
@@ -169,7 +174,9 @@ export const toolChoices =
 const choiceTypes = "must be auto, none or required, or function with the name of one"
 export const ToolChoice = Schema.Union([
   Schema.Literals(choices).annotate({ message: toolChoices }),
-  kind("function", { function: object({ name: ToolName }).annotate({ description: "The function to call." }) }),
+  kind("function", {
+    function: object({ name: ToolName }).annotate({ description: "The function to call." }).annotateKey(nested)
+  }),
   object({
     type: described(Schema.Literals(choices).annotate({ message: choiceTypes }), "The word.", "auto")
   }).annotate({ description: "The same as the word alone; some clients send it so." })

@@ -23,10 +23,13 @@ import {
   string
 } from "./fields.ts"
 import { kind, kinds, onlyKinds } from "./kinds.ts"
-import { cached, MessageParam, TextBlockParam } from "./MessagesContent.ts"
+import { cached, MessageParam, systemBlock } from "./MessagesContent.ts"
 
 const customTool = object({
-  type: nullable(Schema.Literal("custom"), "May be left out.", "custom", { default: "custom" }),
+  type: nullable(Schema.Literal("custom"), "May be left out.", "custom", {
+    default: "custom",
+    message: "must be custom or left out, or the vendor's name of a tool, such as bash_20250124"
+  }),
   name: string("The tool's name.", "get_weather"),
   description: nullable(Schema.String, "What it does, for the model.", "The weather in a city"),
   input_schema: jsonObject({
@@ -97,7 +100,7 @@ const inputFields = {
     question
   ),
   system: nullable(
-    either(Schema.String, Schema.Array(kinds([TextBlockParam]))),
+    either(Schema.String, Schema.Array(systemBlock)),
     "Instructions for the model.",
     "Answer in one sentence."
   ),

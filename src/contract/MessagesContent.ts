@@ -21,11 +21,11 @@ export const TextBlockParam = kind("text", { text: string("The text.", "What is 
   named("TextBlockParam", "A text.")
 )
 
-/** The kinds of a source; URLs and stored files are none. */
-const inline = <const M extends ReadonlyArray<Schema.Top>>(members: M, description: string) =>
+/** The kinds of a source; URLs and stored files are none. `how` they hold what they are of. */
+const inline = <const M extends ReadonlyArray<Schema.Top>>(members: M, how: string, description: string) =>
   Schema.Union(members).annotate({
     description,
-    message: `must hold the data inline, as {"type":"base64","media_type":…,"data":…}; URL sources and stored files are not accepted`
+    message: `must hold the data inline, as {"type":"base64","media_type":…,"data":…} with media_type ${how}; URL sources and stored files are not accepted`
   })
 
 export const ImageBlock = kind("image", {
@@ -40,6 +40,7 @@ export const ImageBlock = kind("image", {
         data: string("The bytes in base64.", "iVBORw0KGgo=")
       })
     ],
+    "image/jpeg, image/png, image/gif or image/webp",
     "The image itself."
   ),
   ...cached
@@ -69,7 +70,11 @@ const blocksSource = kind("content", {
   )
 })
 export const DocumentBlock = kind("document", {
-  source: inline([pdfSource, plainSource, blocksSource], "The document itself."),
+  source: inline(
+    [pdfSource, plainSource, blocksSource],
+    "application/pdf, or as a source of type text or content",
+    "The document itself."
+  ),
   title: nullable(Schema.String, "The document's title.", "Report"),
   context: nullable(Schema.String, "What the model should know about the document.", "Draft of May"),
   ...citations,
@@ -99,7 +104,7 @@ export const redactedThinkingBlock = kind("redacted_thinking", {
   data: string("Encrypted; return it unchanged.", "EmwKAhgBEgy")
 }).annotate(named("RedactedThinkingBlock", "Thinking that the vendor does not show."))
 
-export const ContentBlockParam = kinds([
+const blocks = [
   TextBlockParam,
   ImageBlock,
   DocumentBlock,
@@ -108,7 +113,10 @@ export const ContentBlockParam = kinds([
   toolResult,
   thinkingBlock,
   redactedThinkingBlock
-]).annotate(named("ContentBlockParam", "A block of a message."))
+] as const
+export const ContentBlockParam = kinds(blocks).annotate(named("ContentBlockParam", "A block of a message."))
+/** Instructions have no other block of messages. */
+export const systemBlock = kinds([TextBlockParam], blocks)
 
 export const MessageParam = object({
   role: described(Schema.Literals(["user", "assistant", "system"]), "Who speaks.", "user"),

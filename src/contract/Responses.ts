@@ -68,20 +68,24 @@ const ResponsesTool = onlyKinds(
   [nestedTool, kind("shell", {})]
 )
 
-const choosable = onlyKinds([
+const chosen = [
   kind("function", { name }),
   kind("custom", { name }),
   kind("local_shell", {}),
   kind("apply_patch", {}),
   kind("shell", {})
-])
+] as const
 const ResponsesToolChoice = either(
   Schema.Literals(["auto", "none", "required"]),
-  choosable,
-  kind("allowed_tools", {
-    mode: described(Schema.Literals(["auto", "required"]), "Whether one of them must be used.", "auto"),
-    tools: described(Schema.Array(choosable), "Those that may be used.", [{ type: "function", name: "get_weather" }])
-  })
+  onlyKinds([
+    ...chosen,
+    kind("allowed_tools", {
+      mode: described(Schema.Literals(["auto", "required"]), "Whether one of them must be used.", "auto"),
+      tools: described(Schema.Array(onlyKinds(chosen)), "Those that may be used.", [
+        { type: "function", name: "get_weather" }
+      ])
+    })
+  ])
 )
 
 const stored = "not available, because nothing is stored"

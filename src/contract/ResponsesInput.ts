@@ -50,8 +50,13 @@ const output = either(Schema.String, Schema.Array(kinds([inputText, inputImage, 
 })
 
 const message = object({
-  type: nullable(Schema.Literal("message"), "May be left out.", "message", { default: "message" }),
-  role: described(Schema.Literals(["user", "assistant", "system", "developer"]), "Who speaks.", "user"),
+  type: nullable(Schema.Literal("message"), "May be left out.", "message", {
+    default: "message",
+    message: "must be the type of an item, such as message, function_call or function_call_output"
+  }),
+  role: described(Schema.Literals(["user", "assistant", "system", "developer"]), "Who speaks.", "user").annotateKey({
+    messageMissingKey: "is required in a message; every other item has a type"
+  }),
   content: either(Schema.String, Schema.Array(InputContent)).annotate({
     description: "A text, or parts.",
     examples: ["What is FedRAMP High?"]

@@ -4,6 +4,7 @@
  */
 import { Schema, type SchemaAST, SchemaParser, SchemaTransformation } from "effect"
 import { object } from "./fields.ts"
+import { alternatives } from "./words.ts"
 
 /** A member: an object of this `type`. */
 export const kind = <const N extends string, const F extends Schema.Struct.Fields>(type: N, fields: F) =>
@@ -17,33 +18,39 @@ const literals = (ast: SchemaAST.AST | undefined): ReadonlyArray<string> => {
 const fieldOf = (ast: SchemaAST.AST, name: string): SchemaAST.AST | undefined =>
   ast._tag === "Objects" ? ast.propertySignatures.find((property) => property.name === name)?.type : undefined
 
-type Member<M extends ReadonlyArray<Schema.Codec<unknown, unknown>>> = Schema.Codec<
-  M[number]["Type"],
-  M[number]["Encoded"]
->
+type Members = ReadonlyArray<Schema.Codec<unknown, unknown>>
+type Member<M extends Members> = Schema.Codec<M[number]["Type"], M[number]["Encoded"]>
 
-/** Anything that is not one of the names: `not` says it in JSON Schema. */
-const otherThan = (names: ReadonlyArray<string>) => {
-  const known = new Set(names)
-  return Schema.String.annotate({ message: "must be a string" }).check(
-    Schema.makeFilter((name) => !known.has(name), { toJsonSchema: () => ({ not: { enum: [...known] } }) })
+/** The first of the names, for callers who sent something else. */
+const suchAs = (names: ReadonlyArray<string>): string => `such as ${alternatives(names.slice(0, 3))}`
+
+/** Anything that is not one of the names, nor one of those that have their place elsewhere: `not` says it in JSON Schema. */
+const otherThan = (names: ReadonlyArray<string>, elsewhere: ReadonlyArray<string> = []) => {
+  const known = new Set([...names, ...elsewhere])
+  return Schema.String.annotate({ message: `must be a string, ${suchAs(names)}` }).check(
+    Schema.makeFilter((name) => (known.has(name) ? `must be ${alternatives(names)}` : undefined), {
+      toJsonSchema: () => ({ not: { enum: [...known] } })
+    })
   )
 }
 
-const typesOf = (members: ReadonlyArray<Schema.Codec<unknown, unknown>>): ReadonlyArray<string> =>
-  members.flatMap((member) => literals(fieldOf(Schema.toEncoded(member).ast, "type")))
+const typeOf = (member: Members[number]) => fieldOf(Schema.toEncoded(member).ast, "type")
+
+const typesOf = (members: Members): ReadonlyArray<string> => members.flatMap((member) => literals(typeOf(member)))
+
+/** What is said of a value that is no object: also that it has a type, where every member has. */
+const anObject = (members: Members): string =>
+  members.every((member) => typeOf(member)?.context?.isOptional !== true)
+    ? `must be an object with a type, ${suchAs(typesOf(members))}`
+    : "must be an object"
 
 /**
  * The members, as the document shows them. The surface refuses what else comes, because it has more to say about it: objects of any
  * other type, and those that are `read` as well.
  */
-export const onlyKinds = <const M extends ReadonlyArray<Schema.Codec<unknown, unknown>>>(
-  members: M,
-  read: ReadonlyArray<Schema.Codec<unknown, unknown>> = []
-): Member<M> => {
-  const types = new Set<unknown>(typesOf(members))
-  const other = object({ type: Schema.declare((type): type is unknown => !types.has(type)) })
-  const all = Schema.Union([...members, ...read, other]).annotate({ message: "must be an object" })
+export const onlyKinds = <const M extends Members>(members: M, read: Members = []): Member<M> => {
+  const other = object({ type: otherThan(typesOf(members)) })
+  const all = Schema.Union([...members, ...read, other]).annotate({ message: anObject(members) })
   const decode = SchemaParser.decodeUnknownEffect(all as Member<M>)
   return Schema.declareConstructor<M[number]["Type"], M[number]["Encoded"]>()(
     [],
@@ -53,14 +60,14 @@ export const onlyKinds = <const M extends ReadonlyArray<Schema.Codec<unknown, un
 }
 
 /**
- * The members, and every object of another `type`. Typed as its members only: beside an object of any type no other could be
- * distinguished.
+ * The members, and every object of another `type`, but for those that have their place elsewhere. Typed as its members only: beside an
+ * object of any type no other could be distinguished.
  */
-export const kinds = <const M extends ReadonlyArray<Schema.Codec<unknown, unknown>>>(members: M): Member<M> => {
-  const other = object({ type: otherThan(typesOf(members)) }).annotate({
+export const kinds = <const M extends Members>(members: M, elsewhere: Members = []): Member<M> => {
+  const other = object({ type: otherThan(typesOf(members), typesOf(elsewhere)) }).annotate({
     description: "Of another type: passed on as it came."
   })
-  return Schema.Union([...members, other]).annotate({ message: "must be an object" }) as Member<M>
+  return Schema.Union([...members, other]).annotate({ message: anObject(members) }) as Member<M>
 }
 
 /** A text with known values, which may grow: typed so that an editor offers these. */

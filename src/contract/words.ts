@@ -23,11 +23,11 @@ export const mustBe = (ast: SchemaAST.AST): string => {
   const own = messageOf(ast)
   if (own !== undefined) return own
   const words = [...new Set(wanted(ast))].filter((word) => word !== "null")
-  return `must be ${either(words)}`
+  return `must be ${alternatives(words)}`
 }
 
 /** `a`, `a or b`, `a, b or c`: without quotes, because the words are in JSON. */
-const either = (words: ReadonlyArray<string>): string =>
+export const alternatives = (words: ReadonlyArray<string>): string =>
   words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`
 
 /** A message without the syntax of types: the library's own says what a union expects in the words of TypeScript. */
@@ -36,7 +36,7 @@ export const plainMessage = (message: string): string => {
   if (expected === undefined) return message
   const literals = expected.split(" | ").map((word) => /^"([^"]*)"$/.exec(word)?.[1])
   const words = literals.filter((word) => word !== undefined)
-  return words.length === literals.length ? `must be ${either(words)}` : "is not valid"
+  return words.length === literals.length ? `must be ${alternatives(words)}` : "is not valid"
 }
 
 /** The schema's own message for an issue. */

@@ -248,7 +248,9 @@ const readerFor = (dialect: Dialect, route: Route, request: ChatRequest): (() =>
 /** The body without the fields that the deployment does not take, which are reported unless they ask for nothing. */
 const stripped = (body: JsonObject, route: Route, adjusted: Adjusted): JsonObject => {
   const refused = plainPaths(route.refused)
-  return strip(body, route.strip, (path, value) => reportLeftOut(path, value, refused.has(path), adjusted))
+  return strip(body, route.strip, (path, value) =>
+    reportLeftOut(route.deployment.api, path, value, refused.has(path), adjusted)
+  )
 }
 
 export const chat: Surface<ChatRequest, PreparedChat, ApiError> = {

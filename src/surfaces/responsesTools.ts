@@ -140,7 +140,7 @@ const buildChosen = (tool: JsonObject, path: string): Result.Result<JsonObject, 
   return Object.hasOwn(choices, type)
     ? Result.succeed(pickOnly(tool, choices[type] ?? []))
     : Result.fail(
-        `${path}.type: ${quoted(tool.type)} names no tool that the caller executes; it may be ${Object.keys(choices).join(", ")} or allowed_tools`
+        `${path}.type: ${quoted(tool.type)} names no tool that the caller executes; it may be ${Object.keys(choices).join(", ")}${path === "tool_choice" ? ", or allowed_tools" : ""}`
       )
 }
 

@@ -71,7 +71,7 @@ const dialects: Readonly<Partial<Record<Api, Dialect>>> = {
 /** The dialect of the API that serves the route; undefined for embeddings, which have none. */
 export const dialectOf = ({ deployment }: Route): Dialect | undefined => dialects[deployment.api]
 
-/** What the vendors' bodies call parameters of chat, by paths without brackets. */
+/** What the bodies of other APIs call parameters of chat, by paths without brackets. */
 const chatNames = meaningsOf(
   ["generationConfig.temperature", "temperature"],
   ["generationConfig.topP", "top_p"],
@@ -94,11 +94,11 @@ const chatNames = meaningsOf(
 )
 
 /**
- * Names a field of the vendor's body that is left out by its name on chat, with what the gateway does instead. `refused`: also where it
+ * Names a field of an API's body that is left out by its name on chat, with what the gateway does instead. `refused`: also where it
  * asked for nothing.
  */
-export const reportLeftOut = (path: string, value: Json, refused: boolean, adjusted: Adjusted): void => {
-  const name = chatNames.get(path) ?? path
+export const reportLeftOut = (api: Api, path: string, value: Json, refused: boolean, adjusted: Adjusted): void => {
+  const name = (api === "chat" ? undefined : chatNames.get(path)) ?? path
   if (!refused && isIdle(name, value)) return
   if (name === "stop") adjusted.changed(name, "sent", "watched")
   else if (name === "parallel_tool_calls" && value !== true) adjusted.add(firstCall)

@@ -87,7 +87,7 @@ const table = (name: string, schema: Requests, accepted: ReadonlyArray<Row>, ref
         if (refusal === undefined) assert.notInclude(JSON.stringify(decoded(schema, body)), '"rawJSON"')
         else if (refusalOfSmall === undefined) assert.match(refusal, /: must be /)
         // It may be said what it lacks instead.
-        else if (!refusal.endsWith(": is required")) assert.strictEqual(refusal, refusalOfSmall)
+        else if (!refusal.includes(": is required")) assert.strictEqual(refusal, refusalOfSmall)
       }
     })
   })

@@ -120,6 +120,14 @@ const cases: ReadonlyArray<Case> = [
     path: "seed",
     change: "seed:removed"
   },
+  // Another API's names of parameters of chat: here they are the caller's own.
+  ...["thinking", "output_config"].map((name) => ({
+    kind: "GPT on Azure",
+    fields: { [name]: { type: "enabled" } },
+    words: `Unrecognized request argument supplied: ${name}`,
+    path: name,
+    change: `${name}:removed`
+  })),
   {
     kind: "GPT on Azure",
     fields: { user: "u" },

@@ -44,7 +44,7 @@ describe("messages", () => {
     ["MCP tools", { tools: [{ type: "mcp_toolset", mcp_server_name: "a" }] }, /mcp_toolset/],
     ["MCP servers", { mcp_servers: [{ type: "url", url: "https://mcp.example", name: "a" }] }, /mcp_servers/],
     ["a container", { container: "container_1" }, /container/],
-    ["an image in the system text", { system: [{ type: "image", source: outside }] }, /^system\.0\.source/],
+    ["an image in the system text", { system: [{ type: "image", source: outside }] }, /^system\.0\.type: must be text/],
     [
       "content that is an object",
       { messages: [{ role: "user", content: { type: "image", source: outside } }] },

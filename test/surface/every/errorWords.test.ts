@@ -29,6 +29,45 @@ const wrong: ReadonlyArray<readonly [keyof typeof bases, Readonly<Record<string,
   ["/v1/chat/completions", { reasoning_effort: "huge" }, "reasoning_effort: must be none, minimal"],
   ["/v1/chat/completions", { reasoning_effort: 5 }, "reasoning_effort: must be none, minimal"],
   ["/v1/chat/completions", { tools: [{ type: "custom" }] }, "tools[0].type: must be function"],
+  // Shapes of other formats.
+  ...[{ tools: [{ type: "function", name: "f" }] }, { tool_choice: { type: "function", name: "f" } }].map(
+    (fields) =>
+      [
+        "/v1/chat/completions",
+        fields,
+        `${"tools" in fields ? "tools[0]" : "tool_choice"}.function: is required; the name of the function stands under it`
+      ] as const
+  ),
+  ["/v1/chat/completions", { tool_choice: "required" }, "tool_choice: there are no tools to choose; define them in"],
+  ["/v1/messages", { tool_choice: { type: "any" } }, "tool_choice: tool_choice may only be specified while providing"],
+  ["/v1/responses", { tool_choice: "required" }, "Tool choice 'required' must be specified with 'tools'"],
+  ["/v1/messages", { tool_choice: "auto" }, "tool_choice: must be an object with a type, such as auto, any or tool"],
+  ["/v1/messages", { thinking: { type: 5 } }, "thinking.type: must be a string, such as enabled, adaptive or disabled"],
+  [
+    "/v1/messages",
+    { tools: [{ type: 5 }] },
+    "tools.0.type: must be custom or left out, or the vendor's name of a tool"
+  ],
+  ...["image", "document"].map(
+    (type) => ["/v1/messages", { system: [{ type, source: {} }] }, "system.0.type: must be text"] as const
+  ),
+  ["/v1/responses", { input: [{ type: 5 }] }, "input[0].type: must be the type of an item, such as message"],
+  [
+    "/v1/responses",
+    { input: [{ call_id: "c", output: "x" }] },
+    "input[0].role: is required in a message; every other item has a type"
+  ],
+  [
+    "/v1/responses",
+    { tool_choice: { type: "allowed_tools", mode: "auto", tools: null } },
+    "tool_choice.tools: must be an array"
+  ],
+  [
+    "/v1/responses",
+    { tool_choice: { type: "allowed_tools", mode: "auto", tools: [null] } },
+    "tool_choice.tools[0]: must be an object with a type, such as function"
+  ],
+  ["/v1/responses", { tools: [{ type: 5 }] }, "tools[0].type: must be a string, such as function, custom or namespace"],
   ["/v1/chat/completions", { messages: [{ role: "x" }] }, "messages[0]: must be an object with the role"],
   ["/v1/chat/completions", { stop: [1] }, "stop[0]: must be a string"],
   ["/v1/chat/completions", { stream_options: [] }, "stream_options: must be an object"],

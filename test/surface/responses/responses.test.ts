@@ -93,7 +93,7 @@ describe("refused with 400, and nothing goes upstream", () => {
 
   const types = [
     ...["web_search", "web_search_preview", "file_search", "code_interpreter", "computer_use_preview", "mcp"],
-    ...["image_generation", "computer", "shell", "tool_search", "Function", "", null]
+    ...["image_generation", "computer", "shell", "tool_search", "Function", ""]
   ]
   for (const type of types) {
     it(`a tool of type ${JSON.stringify(type)}`, async () => {
