@@ -23,39 +23,15 @@ import { chatMaxTokens, chatThinking, isSupported, reportEffort } from "../think
 import { enforces, takesFormat, type Used } from "./structured.ts"
 import { canThink, marked, type Turn, toConversation, withoutThinking } from "./turns.ts"
 
-/** Longest identifier of a user, in characters. */
-const maxUserId = 256
-/** The characters that Bedrock accepts, but for blanks and `@`. */
-const accepted = /^[\w:$#=/+,.-]*$/
-/** A phone number: digits that are not part of a UUID or a word. */
-const phone = /(?<![\w-])\+?\d[\d.-]{5,}\d(?![\w-])/
-
-/**
- * Who a request is for, as the vendor takes it on every cloud (`metadata.user_id`). It wants an opaque identifier, such as a hash, and
- * refuses addresses and phone numbers of people, texts of more than 256 characters and, on Bedrock, most punctuation
- * (docs/upstreams.md#request-metadata). Such a one becomes its digest, which is the same in every request, so that the vendor can still
- * tell users apart.
- */
-const opaqueUser = (id: string, field: string, adjusted: Adjusted): string => {
-  if (id.length <= maxUserId && accepted.test(id) && !phone.test(id)) return id
-  // Never the identifier, which may name a person.
-  adjusted.changed(field, "plain", "sha256")
-  return hash("sha256", id)
-}
-
-/** The same in a body of the messages surface, which is returned itself where nothing is replaced. */
-export const withOpaqueUser = (body: JsonObject, adjusted: Adjusted): JsonObject => {
-  const metadata = objectOf(body.metadata)
-  const id = textOf(metadata.user_id)
-  const user_id = id === undefined ? id : opaqueUser(id, "metadata.user_id", adjusted)
-  return user_id === undefined || user_id === id ? body : { ...body, metadata: { ...metadata, user_id } }
-}
+// What is read
 
 /** The parameters that this dialect translates. */
 const translated: ReadonlySet<string> = new Set([...commonFields, "user"])
 
 /** Fields that the API does not have. */
 const unsupported = new Set(["messages.name", "image_url.detail"] as const)
+
+// The request
 
 export const request: Dialect["request"] = (chat, route, adjusted) =>
   Result.map(toConversation(chat, route.model.id, adjusted), ({ system, turns }) => {
@@ -93,19 +69,12 @@ export const request: Dialect["request"] = (chat, route, adjusted) =>
     })
   })
 
-/** The vendor refuses sequences of nothing but whitespace. */
-export const unsupportedStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).filter(isBlank)
+// Messages
 
-/** The vendor's temperature ends at 1, and newer models take only one of the two. */
-const sampling = (chat: ChatRequest, taken: boolean, adjusted: Adjusted): JsonObject => {
-  const [temperature, topP] = [numberOf(chat.temperature), numberOf(chat.top_p)]
-  if (temperature !== undefined && !taken) adjusted.removed("temperature")
-  if (topP !== undefined && (!taken || temperature !== undefined)) adjusted.removed("top_p")
-  if (!taken) return {}
-  if (temperature === undefined) return topP === undefined ? {} : { top_p: topP }
-  if (temperature > 1) adjusted.changed("temperature", temperature, 1)
-  return { temperature: Math.min(1, temperature) }
-}
+const isMarked = (block: JsonObject): boolean => block.cache_control !== undefined
+const textIn = (block: JsonObject): string => textOf(block.text) ?? ""
+
+// Tools
 
 interface Rules {
   readonly strip: Strip
@@ -141,10 +110,6 @@ const toolFor = (tool: Tool, { strip, adjusted, used }: Rules): JsonObject => {
   )
 }
 
-/** Whether the deployment does not take `disable_parallel_tool_use`. */
-export const lacksSingleCall = ({ strip }: Pick<Route, "strip">): boolean =>
-  drops(strip, "tool_choice.disable_parallel_tool_use")
-
 /** A forced choice that the model does not take beside thinking becomes `auto` (docs/api.md#reasoning, rule 6). */
 const toolChoice = (chat: ChatRequest, { forcible, strip, adjusted }: Rules): JsonObject | undefined => {
   const choice = choiceFor(chat, forcible, adjusted)
@@ -156,6 +121,12 @@ const toolChoice = (chat: ChatRequest, { forcible, strip, adjusted }: Rules): Js
     typeof choice === "object" ? { type: "tool", name: choice.name } : { type: choice === "required" ? "any" : "auto" }
   return single && !lacksSingleCall({ strip }) ? { ...kind, disable_parallel_tool_use: true } : kind
 }
+
+/** Whether the deployment does not take `disable_parallel_tool_use`. */
+export const lacksSingleCall = ({ strip }: Pick<Route, "strip">): boolean =>
+  drops(strip, "tool_choice.disable_parallel_tool_use")
+
+// The format of the answer
 
 /**
  * `response_format`: the vendor's own structured output where the deployment takes it and the schema is one that it can enforce;
@@ -174,5 +145,48 @@ const formatFor = (
   return { instruction: formatInstruction(schema, adjusted) }
 }
 
-const isMarked = (block: JsonObject): boolean => block.cache_control !== undefined
-const textIn = (block: JsonObject): string => textOf(block.text) ?? ""
+// Sampling and limits
+
+/** The vendor's temperature ends at 1, and newer models take only one of the two. */
+const sampling = (chat: ChatRequest, taken: boolean, adjusted: Adjusted): JsonObject => {
+  const [temperature, topP] = [numberOf(chat.temperature), numberOf(chat.top_p)]
+  if (temperature !== undefined && !taken) adjusted.removed("temperature")
+  if (topP !== undefined && (!taken || temperature !== undefined)) adjusted.removed("top_p")
+  if (!taken) return {}
+  if (temperature === undefined) return topP === undefined ? {} : { top_p: topP }
+  if (temperature > 1) adjusted.changed("temperature", temperature, 1)
+  return { temperature: Math.min(1, temperature) }
+}
+
+/** The vendor refuses sequences of nothing but whitespace. */
+export const unsupportedStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).filter(isBlank)
+
+// Who it is for
+
+/** Longest identifier of a user, in characters. */
+const maxUserId = 256
+/** The characters that Bedrock accepts, but for blanks and `@`. */
+const accepted = /^[\w:$#=/+,.-]*$/
+/** A phone number: digits that are not part of a UUID or a word. */
+const phone = /(?<![\w-])\+?\d[\d.-]{5,}\d(?![\w-])/
+
+/**
+ * Who a request is for, as the vendor takes it on every cloud (`metadata.user_id`). It wants an opaque identifier, such as a hash, and
+ * refuses addresses and phone numbers of people, texts of more than 256 characters and, on Bedrock, most punctuation
+ * (docs/upstreams.md#request-metadata). Such a one becomes its digest, which is the same in every request, so that the vendor can still
+ * tell users apart.
+ */
+const opaqueUser = (id: string, field: string, adjusted: Adjusted): string => {
+  if (id.length <= maxUserId && accepted.test(id) && !phone.test(id)) return id
+  // Never the identifier, which may name a person.
+  adjusted.changed(field, "plain", "sha256")
+  return hash("sha256", id)
+}
+
+/** The same in a body of the messages surface, which is returned itself where nothing is replaced. */
+export const withOpaqueUser = (body: JsonObject, adjusted: Adjusted): JsonObject => {
+  const metadata = objectOf(body.metadata)
+  const id = textOf(metadata.user_id)
+  const user_id = id === undefined ? id : opaqueUser(id, "metadata.user_id", adjusted)
+  return user_id === undefined || user_id === id ? body : { ...body, metadata: { ...metadata, user_id } }
+}

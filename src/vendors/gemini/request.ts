@@ -20,6 +20,8 @@ import { chatEffort, chatMaxTokens, isSupported, reportEffort } from "../thinkin
 import { toContents, vendorName } from "./contents.ts"
 import { answerSchema, toolSchema } from "./schema.ts"
 
+// What is read
+
 /** The parameters that this dialect translates. */
 const translatedFields: ReadonlySet<string> = new Set([
   ...commonFields,
@@ -30,15 +32,10 @@ const translatedFields: ReadonlySet<string> = new Set([
 
 const logprobsFields: ReadonlySet<string> = new Set([...translatedFields, "logprobs", "top_logprobs"])
 
-/**
- * Whether the reply will have `logprobs`. Streams do not have them (docs/upstreams.md#token-probabilities-of-gemini), and where the gateway
- * ends the text at a stop sequence, they would show what came after it.
- */
-const wantsLogprobs = (chat: ChatRequest, { deployment }: Route): boolean =>
-  deployment.logprobs === true && chat.logprobs === true && chat.stream !== true && unsupportedStops(chat).length === 0
-
 /** The vendor caches prompts automatically, and its API does not have the other fields. */
 const unsupported = new Set(["cache_control", "messages.name", "image_url.detail", "file.filename"] as const)
+
+// The request
 
 export const request: Dialect["request"] = (chat, route, adjusted) =>
   Result.map(toContents(chat, adjusted), ({ system, turns }) => {
@@ -66,6 +63,25 @@ export const request: Dialect["request"] = (chat, route, adjusted) =>
       generationConfig: generation(chat, isReplaced ? undefined : schema, route, adjusted)
     })
   })
+
+// Tools
+
+/** Keywords that describe parameters without `properties`. */
+const describing = ["anyOf", "oneOf", "allOf", "additionalProperties", "patternProperties"]
+
+/** A function without parameters has no schema: the vendor refuses an object without properties. */
+const declaration = (tool: ReturnType<typeof toolsOf>[number], onDrop: (keyword: string) => unknown): JsonObject => {
+  const parameters = toolSchema(parametersOf(tool), onDrop)
+  const bare =
+    Object.keys(objectOf(parameters.properties)).length === 0 && !describing.some((keyword) => keyword in parameters)
+  return compact({
+    name: vendorName(tool.function.name),
+    description: tool.function.description ?? undefined,
+    parametersJsonSchema: bare ? undefined : parameters
+  })
+}
+
+// Sampling and limits
 
 /** `schema`: that of the answer, where it is sent. */
 const generation = (
@@ -97,6 +113,13 @@ const generation = (
   })
 }
 
+/**
+ * Whether the reply will have `logprobs`. Streams do not have them (docs/upstreams.md#token-probabilities-of-gemini), and where the gateway
+ * ends the text at a stop sequence, they would show what came after it.
+ */
+const wantsLogprobs = (chat: ChatRequest, { deployment }: Route): boolean =>
+  deployment.logprobs === true && chat.logprobs === true && chat.stream !== true && unsupportedStops(chat).length === 0
+
 /** A seed beyond the range of the vendor's becomes the same one within it each time. */
 const seedFor = (chat: ChatRequest, { deployment }: Route, adjusted: Adjusted): Json | undefined => {
   const seed = chat.seed ?? undefined
@@ -111,10 +134,6 @@ const seedFor = (chat: ChatRequest, { deployment }: Route, adjusted: Adjusted): 
   return folded
 }
 
-/** Most stop sequences that the vendor takes (docs/upstreams.md#gemini). */
-const maxStops = 5
-export const unsupportedStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).slice(maxStops)
-
 /** Google's levels end at high (docs/api.md#reasoning, rule 8). */
 const levels = {
   none: "MINIMAL",
@@ -126,17 +145,6 @@ const levels = {
   max: "HIGH"
 } as const
 
-/** Keywords that describe parameters without `properties`. */
-const describing = ["anyOf", "oneOf", "allOf", "additionalProperties", "patternProperties"]
-
-/** A function without parameters has no schema: the vendor refuses an object without properties. */
-const declaration = (tool: ReturnType<typeof toolsOf>[number], onDrop: (keyword: string) => unknown): JsonObject => {
-  const parameters = toolSchema(parametersOf(tool), onDrop)
-  const bare =
-    Object.keys(objectOf(parameters.properties)).length === 0 && !describing.some((keyword) => keyword in parameters)
-  return compact({
-    name: vendorName(tool.function.name),
-    description: tool.function.description ?? undefined,
-    parametersJsonSchema: bare ? undefined : parameters
-  })
-}
+/** Most stop sequences that the vendor takes (docs/upstreams.md#gemini). */
+const maxStops = 5
+export const unsupportedStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).slice(maxStops)

@@ -118,10 +118,10 @@ export const reader: Dialect["reader"] = (route) => {
   }
 }
 
-/** Those of tagged reasoning would show it, token by token. */
-const readLogprobs = ({ logprobs }: JsonObject, { model }: Route): JsonObject | undefined =>
-  isObject(logprobs) && model.thinking.tagged !== true ? logprobs : undefined
-
 /** Open-weight models' IDs may be positional (`call_0`), and come again in the next turn; ours do not. */
 const uniqueId = (id: Json | undefined, { model }: Route): string =>
   callId(model.thinking.tagged === true && /^[a-z]*[-_:]?\d{1,4}$/i.test(textOf(id) ?? "") ? undefined : id)
+
+/** Those of tagged reasoning would show it, token by token. */
+const readLogprobs = ({ logprobs }: JsonObject, { model }: Route): JsonObject | undefined =>
+  isObject(logprobs) && model.thinking.tagged !== true ? logprobs : undefined

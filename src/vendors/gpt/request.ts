@@ -21,6 +21,8 @@ import {
 import type { Dialect } from "../Dialect.ts"
 import { chatEffort, chatMaxTokens, isSupported, reportEffort } from "../thinking.ts"
 
+// What is read
+
 /** Those that would show tagged reasoning, or text that is cut off here, token by token. */
 const tokenFields = ["logprobs", "top_logprobs"]
 /** Refused while the model thinks, where the catalog says so (docs/api.md#reasoning, rule 5, docs/upstreams.md#reasoning-models). */
@@ -31,15 +33,10 @@ const ownFields: ReadonlySet<string> = new Set([
   "reasoning_effort"
 ])
 
-/** Most stop sequences that the vendor takes (docs/upstreams.md#openai-formats). */
-const maxStops = 4
-
-/** The API refuses stop sequences where it refuses sampling, and above four: the gateway looks for those. */
-export const unsupportedStops = (chat: ChatRequest, { model }: Route): ReadonlyArray<string> =>
-  stopsOf(chat).slice(isSupported(model.sampling, chatEffort(chat, model) !== "none") ? maxStops : 0)
-
 /** The vendor caches prompts automatically. */
 const unsupported = new Set(["cache_control"] as const)
+
+// The request
 
 export const request: Dialect["request"] = (chat, route, adjusted) => {
   const { model, deployment } = route
@@ -74,19 +71,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
   )
 }
 
-/** Parameters that are given must be a schema of type object with properties (docs/upstreams.md#functions). */
-const tool = (tool: Tool, adjusted: Adjusted): JsonObject => {
-  const { name, description, parameters, strict } = tool.function
-  return {
-    type: "function",
-    function: omitNull({
-      name,
-      description,
-      parameters: parameters && flatParametersOf(tool, adjusted, openaiRefused),
-      strict
-    })
-  }
-}
+// Messages
 
 /** What a message may hold. SDKs keep notes of their own in it (`parsed`), and other vendors get theirs back in it. */
 const messageFields: ReadonlySet<string> = new Set(["role", "content", "name"])
@@ -136,3 +121,28 @@ const toolCall = ({ id, function: { name, arguments: args } }: ToolCall): JsonOb
   type: "function",
   function: { name: historyName(name), arguments: args }
 })
+
+// Tools
+
+/** Parameters that are given must be a schema of type object with properties (docs/upstreams.md#functions). */
+const tool = (tool: Tool, adjusted: Adjusted): JsonObject => {
+  const { name, description, parameters, strict } = tool.function
+  return {
+    type: "function",
+    function: omitNull({
+      name,
+      description,
+      parameters: parameters && flatParametersOf(tool, adjusted, openaiRefused),
+      strict
+    })
+  }
+}
+
+// Sampling and limits
+
+/** Most stop sequences that the vendor takes (docs/upstreams.md#openai-formats). */
+const maxStops = 4
+
+/** The API refuses stop sequences where it refuses sampling, and above four: the gateway looks for those. */
+export const unsupportedStops = (chat: ChatRequest, { model }: Route): ReadonlyArray<string> =>
+  stopsOf(chat).slice(isSupported(model.sampling, chatEffort(chat, model) !== "none") ? maxStops : 0)

@@ -162,10 +162,6 @@ export const reader: Dialect["reader"] = (route) => {
   }
 }
 
-/** How likely the tokens of a text were, as chat completions say it; undefined where the API does not say. */
-const likelihoods = (tokens: ReadonlyArray<Json>): JsonObject | undefined =>
-  tokens.length === 0 ? undefined : { content: tokens, refusal: null }
-
 /** Citations, as chat completions have them: one level deeper. Others point at files, which are not there. */
 const annotate = (annotations: ReadonlyArray<Json>, out: Pieces): void => {
   const cited = annotations.flatMap((annotation) => {
@@ -177,6 +173,10 @@ const annotate = (annotations: ReadonlyArray<Json>, out: Pieces): void => {
 
 /** A model may speak before and after it calls tools; a chat message has one text. */
 const between = "\n\n"
+
+/** How likely the tokens of a text were, as chat completions say it; undefined where the API does not say. */
+const likelihoods = (tokens: ReadonlyArray<Json>): JsonObject | undefined =>
+  tokens.length === 0 ? undefined : { content: tokens, refusal: null }
 
 /** What a response's status says: every other than the first two is no answer. */
 const finishIn = (response: JsonObject): Result.Result<FinishReason, UpstreamFault> => {

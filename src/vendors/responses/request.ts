@@ -23,11 +23,44 @@ import {
 import type { Dialect } from "../Dialect.ts"
 import { chatEffort, chatMaxTokens, isSupported, reportEffort } from "../thinking.ts"
 
-/** Longest `call_id` that the API takes, in characters; chat takes longer ones, which other vendors' IDs are. */
-const maxCallId = 64
+// What is read
 
-/** An ID that is too long is shortened the same way in a call and in its result. */
-const callId = (id: string): string => (id.length <= maxCallId ? id : digestId(id, 32))
+/** Parameters that both APIs take under the same name. */
+const passed = ["metadata", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "service_tier"]
+const tokenFields = ["logprobs", "top_logprobs"]
+const samplingFields = ["temperature", "top_p", ...tokenFields]
+/** The parameters that this dialect translates. */
+const translated: ReadonlySet<string> = new Set([...commonFields, ...passed, ...tokenFields, "verbosity"])
+/** Smallest `max_output_tokens`. */
+const minOutput = 16
+
+/** The vendor caches prompts automatically. */
+const unsupported = new Set(["cache_control", "messages.name"] as const)
+
+// The request
+
+export const request: Dialect["request"] = (chat, { model, deployment }, adjusted) => {
+  const effort = chatEffort(chat, model)
+  reportUnsupported(chat, translated, adjusted)
+  reportEffort(chat, effort, adjusted)
+  reportUnread(chat, { unsupported }, adjusted)
+  return Result.succeed(
+    compact({
+      ...Object.fromEntries(passed.map((name) => [name, chat[name] ?? undefined])),
+      model: deployment.model,
+      input: chat.messages.flatMap(items),
+      store: false,
+      reasoning: model.thinking.api === "effort" ? { effort } : undefined,
+      max_output_tokens: limitOf(chat, adjusted),
+      text: textFormat(chat),
+      ...sampling(chat, isSupported(model.sampling, effort !== "none"), adjusted),
+      ...tools(chat, model, effort, adjusted),
+      stream: chat.stream === true ? true : undefined
+    })
+  )
+}
+
+// Messages
 
 const said = (role: string, content: Json): JsonObject => ({ type: "message", role, content })
 
@@ -65,74 +98,13 @@ const call = ({ id, function: { name, arguments: args } }: ToolCall): JsonObject
   arguments: args
 })
 
-/** Parameters that both APIs take under the same name. */
-const passed = ["metadata", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "service_tier"]
-const tokenFields = ["logprobs", "top_logprobs"]
-const samplingFields = ["temperature", "top_p", ...tokenFields]
-/** The parameters that this dialect translates. */
-const translated: ReadonlySet<string> = new Set([...commonFields, ...passed, ...tokenFields, "verbosity"])
-/** Smallest `max_output_tokens`. */
-const minOutput = 16
+/** Longest `call_id` that the API takes, in characters; chat takes longer ones, which other vendors' IDs are. */
+const maxCallId = 64
 
-/** The vendor caches prompts automatically. */
-const unsupported = new Set(["cache_control", "messages.name"] as const)
+/** An ID that is too long is shortened the same way in a call and in its result. */
+const callId = (id: string): string => (id.length <= maxCallId ? id : digestId(id, 32))
 
-export const request: Dialect["request"] = (chat, { model, deployment }, adjusted) => {
-  const effort = chatEffort(chat, model)
-  reportUnsupported(chat, translated, adjusted)
-  reportEffort(chat, effort, adjusted)
-  reportUnread(chat, { unsupported }, adjusted)
-  return Result.succeed(
-    compact({
-      ...Object.fromEntries(passed.map((name) => [name, chat[name] ?? undefined])),
-      model: deployment.model,
-      input: chat.messages.flatMap(items),
-      store: false,
-      reasoning: model.thinking.api === "effort" ? { effort } : undefined,
-      max_output_tokens: limitOf(chat, adjusted),
-      text: textFormat(chat),
-      ...sampling(chat, isSupported(model.sampling, effort !== "none"), adjusted),
-      ...tools(chat, model, effort, adjusted),
-      stream: chat.stream === true ? true : undefined
-    })
-  )
-}
-
-const limitOf = (chat: ChatRequest, adjusted: Adjusted): number | undefined => {
-  const limit = chatMaxTokens(chat)
-  if (limit === undefined || limit >= minOutput) return limit
-  adjusted.changed("max_tokens", limit, minOutput)
-  return minOutput
-}
-
-/** Refused while the model thinks, as in chat completions (docs/api.md#reasoning, rule 5). */
-const sampling = (chat: ChatRequest, taken: boolean, adjusted: Adjusted): JsonObject => {
-  const { temperature, top_p, logprobs, top_logprobs } = chat
-  if (!taken) {
-    reportRemoved(chat, samplingFields, adjusted)
-    return {}
-  }
-  // Where the text is cut here, they would tell what came after it.
-  const cut = stopsOf(chat).length > 0
-  if (cut) reportRemoved(chat, tokenFields, adjusted)
-  const asked = logprobs === true && !cut
-  if (!asked && !cut) reportRemoved(chat, ["top_logprobs"], adjusted)
-  return compact({
-    temperature: temperature ?? undefined,
-    top_p: top_p ?? undefined,
-    top_logprobs: asked ? (top_logprobs ?? undefined) : undefined,
-    include: asked ? ["message.output_text.logprobs"] : undefined
-  })
-}
-
-/** `response_format` and `verbosity`: the same words in another place. */
-const textFormat = (chat: ChatRequest): JsonObject | undefined => {
-  const { type = "text", json_schema } = objectOf(chat.response_format)
-  const { name, description, schema, strict } = objectOf(type === "json_schema" ? json_schema : undefined)
-  const format = type === "text" ? undefined : omitNull({ type, name, description, schema, strict })
-  const verbosity = chat.verbosity ?? undefined
-  return format === undefined && verbosity === undefined ? undefined : compact({ format, verbosity })
-}
+// Tools
 
 const tools = (chat: ChatRequest, model: Model, effort: Effort, adjusted: Adjusted): JsonObject => {
   const given = toolsOf(chat)
@@ -155,4 +127,44 @@ const tool = (tool: Tool, adjusted: Adjusted): JsonObject => {
     parameters: flatParametersOf(tool, adjusted, openaiRefused),
     strict: strict ?? false
   })
+}
+
+// The format of the answer
+
+/** `response_format` and `verbosity`: the same words in another place. */
+const textFormat = (chat: ChatRequest): JsonObject | undefined => {
+  const { type = "text", json_schema } = objectOf(chat.response_format)
+  const { name, description, schema, strict } = objectOf(type === "json_schema" ? json_schema : undefined)
+  const format = type === "text" ? undefined : omitNull({ type, name, description, schema, strict })
+  const verbosity = chat.verbosity ?? undefined
+  return format === undefined && verbosity === undefined ? undefined : compact({ format, verbosity })
+}
+
+// Sampling and limits
+
+/** Refused while the model thinks, as in chat completions (docs/api.md#reasoning, rule 5). */
+const sampling = (chat: ChatRequest, taken: boolean, adjusted: Adjusted): JsonObject => {
+  const { temperature, top_p, logprobs, top_logprobs } = chat
+  if (!taken) {
+    reportRemoved(chat, samplingFields, adjusted)
+    return {}
+  }
+  // Where the text is cut here, they would tell what came after it.
+  const cut = stopsOf(chat).length > 0
+  if (cut) reportRemoved(chat, tokenFields, adjusted)
+  const asked = logprobs === true && !cut
+  if (!asked && !cut) reportRemoved(chat, ["top_logprobs"], adjusted)
+  return compact({
+    temperature: temperature ?? undefined,
+    top_p: top_p ?? undefined,
+    top_logprobs: asked ? (top_logprobs ?? undefined) : undefined,
+    include: asked ? ["message.output_text.logprobs"] : undefined
+  })
+}
+
+const limitOf = (chat: ChatRequest, adjusted: Adjusted): number | undefined => {
+  const limit = chatMaxTokens(chat)
+  if (limit === undefined || limit >= minOutput) return limit
+  adjusted.changed("max_tokens", limit, minOutput)
+  return minOutput
 }
