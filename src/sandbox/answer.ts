@@ -38,12 +38,16 @@ export const fittingTool = (tools: ReadonlyArray<Tool>, prompt: string): Tool | 
   return scored.find(({ score }) => score >= 2)?.tool
 }
 
+/** Agents that have a conversation summed up send their tools along, and ask for words. */
+const forbidsTools = (prompt: string): boolean =>
+  /\b(?:do not|don['’]t|without) (?:call|use|calling|using) (?:any |a )?tools?\b/i.test(prompt)
+
 const toolFor = ({ directives, tools, choice, prompt, results }: Turn): Tool | undefined => {
   if (typeof choice === "object") return tools.find((tool) => tool.name === choice.name)
   if (choice === "required") return fittingTool(tools, prompt) ?? tools[0]
   // After a tool result the model answers rather than calls again.
   const speaks = directives.text !== undefined || directives.events !== undefined || results.length > 0
-  return choice === "none" || speaks ? undefined : fittingTool(tools, prompt)
+  return choice === "none" || speaks || forbidsTools(prompt) ? undefined : fittingTool(tools, prompt)
 }
 
 const callsOf = (turn: Turn): Directives["tools"] => {

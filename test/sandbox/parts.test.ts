@@ -259,6 +259,11 @@ describe("answers", () => {
     assert.strictEqual(planOf(turn({ tools, choice: "required" })).calls[0]?.name, "send_mail")
     assert.strictEqual(planOf(turn({ tools, choice: { name: "searchFlights" } })).calls[0]?.name, "searchFlights")
     assert.deepStrictEqual(planOf(turn({ tools, choice: "none", prompt: "Any flights?" })).calls, [])
+    for (const asked of ["Do NOT use any tools.", "Don't call tools.", "Answer without using a tool."]) {
+      const { calls, text } = planOf(turn({ tools, prompt: `Summarize what you found of flights. ${asked}` }))
+      assert.deepStrictEqual(calls, [])
+      assert.isNotEmpty(text)
+    }
   })
 
   it("are about what was asked, not about an agent's reminders", () => {
