@@ -138,47 +138,46 @@ interface CatalogStoreOptions extends CatalogFiles {
  * Fails when the catalog is broken at start. Afterwards the operator's files are read every two seconds: a changed
  * one takes effect, a broken or missing one is logged once and the catalog in force stays.
  */
-const make = ({ sites, paths, ...files }: CatalogStoreOptions) =>
-  Effect.gen(function* () {
-    let since = Date.now()
-    let texts = yield* readTexts(files)
-    const indexOf = (texts: Texts) =>
-      Effect.map(Effect.fromResult(catalogOf(texts)), (catalog) => makeIndex(catalog, sites, paths))
-    let index = yield* indexOf(texts)
-    if (texts.catalog === undefined) {
-      const audit = yield* Audit
-      const detail = { kind: "catalog", path: "shipped", sha256: hash("sha256", JSON.stringify(shipped)) }
-      audit({ audit: "file.read", outcome: "success", detail })
-    }
-    for (const role of ["catalog", "overlay"] as const) {
-      const initial = texts[role]
-      if (initial === undefined) continue
-      const { file } = initial
-      yield* watchFile({
-        kind: role,
-        path: file,
-        version: (text) => text,
-        read: readCatalog(file),
-        initial: initial.text,
-        every: pollInterval,
-        take: Effect.fnUntraced(function* (text) {
-          const next = { ...texts, [role]: { file, text } }
-          index = yield* indexOf(next)
-          texts = next
-          since = Date.now()
-          yield* Effect.logInfo(`${file}: catalog reloaded, ${index.list.length} IDs`)
-          yield* Effect.forEach(leftOutLines(index.leftOut), (line) => Effect.logWarning(line))
-        }),
-        complaint: (message) => `${message}\n  The catalog in force stays.`
-      })
-    }
-    return {
-      /** Called once a request, so that a request sees one catalog from end to end. Costs nothing. */
-      current: () => index,
-      /** Since when it is in force, in milliseconds since the epoch. */
-      since: () => since
-    }
-  })
+const make = Effect.fnUntraced(function* ({ sites, paths, ...files }: CatalogStoreOptions) {
+  let since = Date.now()
+  let texts = yield* readTexts(files)
+  const indexOf = (texts: Texts) =>
+    Effect.map(Effect.fromResult(catalogOf(texts)), (catalog) => makeIndex(catalog, sites, paths))
+  let index = yield* indexOf(texts)
+  if (texts.catalog === undefined) {
+    const audit = yield* Audit
+    const detail = { kind: "catalog", path: "shipped", sha256: hash("sha256", JSON.stringify(shipped)) }
+    audit({ audit: "file.read", outcome: "success", detail })
+  }
+  for (const role of ["catalog", "overlay"] as const) {
+    const initial = texts[role]
+    if (initial === undefined) continue
+    const { file } = initial
+    yield* watchFile({
+      kind: role,
+      path: file,
+      version: (text) => text,
+      read: readCatalog(file),
+      initial: initial.text,
+      every: pollInterval,
+      take: Effect.fnUntraced(function* (text) {
+        const next = { ...texts, [role]: { file, text } }
+        index = yield* indexOf(next)
+        texts = next
+        since = Date.now()
+        yield* Effect.logInfo(`${file}: catalog reloaded, ${index.list.length} IDs`)
+        yield* Effect.forEach(leftOutLines(index.leftOut), (line) => Effect.logWarning(line))
+      }),
+      complaint: (message) => `${message}\n  The catalog in force stays.`
+    })
+  }
+  return {
+    /** Called once a request, so that a request sees one catalog from end to end. Costs nothing. */
+    current: () => index,
+    /** Since when it is in force, in milliseconds since the epoch. */
+    since: () => since
+  }
+})
 
 export class CatalogStore extends Context.Service<CatalogStore, Effect.Success<ReturnType<typeof make>>>()(
   "gateway/catalog/CatalogStore"

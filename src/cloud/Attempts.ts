@@ -3,7 +3,7 @@
  * and once more in another region of the same deployment where one is at its limit. It is never tried in another deployment. Each attempt
  * has its own span.
  */
-import { Cause, Context, Effect, Exit, Layer, Option, type Scope } from "effect"
+import { Cause, Context, Effect, Layer, Option, type Scope } from "effect"
 import type { HttpClientResponse } from "effect/http"
 import { cloudFacts } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
@@ -53,10 +53,9 @@ const contextOf = (attempt: Attempt, record: CallRecord, deadline: number | unde
 export const endOnFailure =
   (span: CallSpan) =>
   <A, R>(effect: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
-    Effect.onExit(effect, (exit) =>
+    Effect.onError(effect, (cause) =>
       Effect.sync(() => {
-        if (Exit.isSuccess(exit)) return
-        const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+        const error = Option.getOrUndefined(Cause.findErrorOption(cause))
         if (error === undefined) span.cancelled()
         else span.fail(error)
         span.end()

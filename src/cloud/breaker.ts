@@ -76,7 +76,7 @@ const makeCircuit = (name: string, clock: Clock.Clock) => {
   }
   return {
     refuse,
-    /** A call begins, unless it is refused. Answers what to give to `end`. */
+    /** A call begins, unless it is refused. Returns what to pass to `end`. */
     begin: Effect.suspend((): Effect.Effect<object, GatewayError> => {
       const refused = refuse()
       if (refused !== undefined) return Effect.fail(refused)

@@ -108,55 +108,54 @@ const acquireMillis = 30_000
 const timedOut = new CredentialError({ message: "no credentials: the token service did not answer in 30 seconds" })
 
 /**
- * Keeps what `acquire` answers. All who need a token at one moment wait for one `acquire`, and share its failure.
+ * Keeps what `acquire` returns. All who need a token at one moment wait for one `acquire`, and share its failure.
  * Within 5 minutes of the expiry (or the last half of a shorter life) the token is replaced in the background of the
- * scope; should that fail, the old one serves until it expires. `acquire` must not answer from a cache of its own.
+ * scope; should that fail, the old one serves until it expires. `acquire` must have no cache of its own.
  */
-export const makeTokenCache = (acquire: Effect.Effect<Token, CredentialError>) =>
-  Effect.gen(function* () {
-    const scope = yield* Effect.scope
-    let current: Token | undefined
-    // By the steady clock: one that is set back must not make a token live longer.
-    let expiresAt = 0
-    let replaceAt = 0
-    let refusableAt = Number.NEGATIVE_INFINITY
+export const makeTokenCache = Effect.fnUntraced(function* (acquire: Effect.Effect<Token, CredentialError>) {
+  const scope = yield* Effect.scope
+  let current: Token | undefined
+  // By the steady clock: one that is set back must not make a token live longer.
+  let expiresAt = 0
+  let replaceAt = 0
+  let refusableAt = Number.NEGATIVE_INFINITY
 
-    // With less than no time to live only a run in progress is shared. It goes on when the caller who began it leaves.
-    const shared = yield* acquire.pipe(
-      Effect.timeoutOrElse({ duration: acquireMillis, orElse: () => Effect.fail(timedOut) }),
-      Effect.withSpan("credentials refresh"),
-      Effect.flatMap((token) =>
-        Effect.zipWith(Clock.currentTimeMillis, steadyMillis, (today, now) => {
-          const life = token.expiresAt - today
-          current = token
-          expiresAt = now + life
-          replaceAt = now + Math.max(life - earlyMillis, life / 2)
-          return token
-        })
-      ),
-      Effect.cachedWithTTL(Duration.negativeInfinity)
+  // With less than no time to live only a run in progress is shared. It goes on when the caller who began it leaves.
+  const shared = yield* acquire.pipe(
+    Effect.timeoutOrElse({ duration: acquireMillis, orElse: () => Effect.fail(timedOut) }),
+    Effect.withSpan("credentials refresh"),
+    Effect.flatMap((token) =>
+      Effect.zipWith(Clock.currentTimeMillis, steadyMillis, (today, now) => {
+        const life = token.expiresAt - today
+        current = token
+        expiresAt = now + life
+        replaceAt = now + Math.max(life - earlyMillis, life / 2)
+        return token
+      })
+    ),
+    Effect.cachedWithTTL(Duration.negativeInfinity)
+  )
+
+  const get = Effect.flatMap(steadyMillis, (now) => {
+    if (current === undefined || now >= expiresAt - marginMillis) return shared
+    if (now < replaceAt) return Effect.succeed(current)
+    replaceAt = now + pauseMillis
+    return shared.pipe(Effect.ignore, Effect.forkIn(scope), Effect.as(current))
+  })
+
+  const paused = Effect.map(steadyMillis, (now) => {
+    refusableAt = now + pauseMillis
+  })
+  /** Replaces the token, unless `refused` carried another one than the current, or a refused one was replaced just now. */
+  const refresh = (refused: AuthHeaders) =>
+    Effect.flatMap(steadyMillis, (now) =>
+      current !== undefined && (refused.authorization !== bearer(current.token).authorization || now < refusableAt)
+        ? Effect.void
+        : Effect.ensuring(Effect.asVoid(shared), paused)
     )
 
-    const get = Effect.flatMap(steadyMillis, (now) => {
-      if (current === undefined || now >= expiresAt - marginMillis) return shared
-      if (now < replaceAt) return Effect.succeed(current)
-      replaceAt = now + pauseMillis
-      return shared.pipe(Effect.ignore, Effect.forkIn(scope), Effect.as(current))
-    })
-
-    const paused = Effect.map(steadyMillis, (now) => {
-      refusableAt = now + pauseMillis
-    })
-    /** Replaces the token, unless `refused` carried another one than the current, or a refused one was replaced just now. */
-    const refresh = (refused: AuthHeaders) =>
-      Effect.flatMap(steadyMillis, (now) =>
-        current !== undefined && (refused.authorization !== bearer(current.token).authorization || now < refusableAt)
-          ? Effect.void
-          : Effect.ensuring(Effect.asVoid(shared), paused)
-      )
-
-    return { get: Effect.map(get, ({ token }) => token), refresh }
-  })
+  return { get: Effect.map(get, ({ token }) => token), refresh }
+})
 
 /** The header that carries a token. */
 export const bearer = (token: Redacted.Redacted<string>) => ({ authorization: `Bearer ${Redacted.value(token)}` })

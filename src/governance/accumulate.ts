@@ -72,7 +72,7 @@ function* foundIn(call: Call, mode: ScanMode): Slices<Found> {
 }
 
 /**
- * Collects the tool calls of one streamed reply, and answers the flags that the same calls would get in a whole reply. It keeps only the
+ * Collects the tool calls of one streamed reply, and returns the flags that the same calls would get in a whole reply. It keeps only the
  * text of calls. Mutable, for one stream; costs nothing until a call starts.
  */
 export const makeAccumulator = (mode: ScanMode = "spec") => {

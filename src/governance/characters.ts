@@ -63,7 +63,7 @@ const followsScheme = (units: Uint16Array, to: number): boolean => {
 }
 
 /**
- * Undoes one level of escapes in place and answers the new length. What is not an escape of JSON stays as it is. Unless
+ * Undoes one level of escapes in place and returns the new length. What is not an escape of JSON stays as it is. Unless
  * the text is JSON for `certain`, neither does `\\n` after a scheme become a line break: `https:\\new.example` is a URL.
  */
 function* unescapeLevel(units: Uint16Array, length: number, certain: boolean): Slices<number> {

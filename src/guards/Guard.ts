@@ -95,7 +95,7 @@ export const blockedError = ({ categories, guard }: GuardAction) =>
   })
 
 /**
- * Asks guards in order, each about what those before it left. Answers what they made of the texts and did, with `blocked` where
+ * Asks guards in order, each about what those before it left. Returns what they made of the texts and did, with `blocked` where
  * nothing may pass. Fails where one that must answer does not.
  */
 export const askGuards = Effect.fnUntraced(function* (guards: ReadonlyArray<Guard>, asking: Asking) {

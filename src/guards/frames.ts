@@ -36,7 +36,7 @@ export interface Part {
 /** Reads the frames of one stream. It has state, made anew for each. */
 export interface FrameReader {
   readonly read: (frame: Frame) => Part
-  /** Called with every frame that goes out, in order, and answers it as it does. */
+  /** Called with every frame that goes out, in order; returns it as it does. */
   readonly emit: (frame: Frame) => Frame
   /** The frames that end a reply of which nothing more may pass. `usage`: what a final chunk says of tokens. */
   readonly withheld: (usage: object | undefined) => ReadonlyArray<Frame>

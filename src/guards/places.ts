@@ -56,7 +56,7 @@ const isMedia = (key: string, value: Json): boolean =>
   (key === "image_url" || key === "file_data") &&
   /^data:[\w.+-]+\/[\w.+-]+[;,]/i.test(textOf(objectOf(value).url) ?? textOf(value) ?? "")
 
-/** Answers the text that goes in the place of another. */
+/** Returns the text that goes in the place of another. */
 type Visit = (text: string, place: Place) => string
 
 /** A signed block is what was signed, or it is left out. */
@@ -99,7 +99,7 @@ const walk = (value: Json, place: Place, visit: Visit): Json | typeof leftOut =>
   return place === "arguments" ? walkArguments(value, visit) : walkObject(value, place, visit)
 }
 
-/** The body with what `visit` answers; the same object where that changes nothing. */
+/** The body with what `visit` returns; the same object where that changes nothing. */
 const walkBody = (fields: Fields, body: JsonObject, visit: Visit): JsonObject => {
   let changed: { [key: string]: Json } | undefined
   for (const [key, place] of Object.entries(fields)) {

@@ -21,7 +21,7 @@ const makeDrain = Effect.map(Audit, (audit) => {
     }),
     /** Why what is still running is ended; undefined until then. */
     ended: () => (expired ? shutDown : undefined),
-    /** `end` is called when running streams have had their time (`GATEWAY_DRAIN_TIMEOUT`). Answers what stops that. */
+    /** `end` is called when running streams have had their time (`GATEWAY_DRAIN_TIMEOUT`). Returns how to unsubscribe. */
     onExpired: (end: (error: GatewayError) => void) => {
       if (expired) end(shutDown)
       else waiting.add(end)

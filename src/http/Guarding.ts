@@ -15,7 +15,7 @@ export interface GuardedEndpoint {
 export class Guarding extends Context.Service<
   Guarding,
   {
-    /** Asks about the texts of a request; answers it as it may go on. The record gets the guards of the reply. */
+    /** Asks about the texts of a request, and returns it as it may go on. The record gets the guards of the reply. */
     readonly request: <R extends NamesModel>(
       surface: GuardedEndpoint,
       request: R,

@@ -12,14 +12,14 @@ import { estimateInput, type Tokens } from "../catalog/Tokens.ts"
 import { servingClouds } from "../cloud/Providers.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
 import { Caller, type CallerIdentity } from "../contract/Security.ts"
-import { screen } from "../governance/screen.ts"
+import { type ScreenMode, screen } from "../governance/screen.ts"
 import { CloudQuota } from "../limits/CloudQuota.ts"
 import { permits } from "../limits/Keys.ts"
 import { limitsStreams, limitsUse } from "../limits/limits.ts"
 import { Quota } from "../limits/Quota.ts"
 import { RateLimit } from "../limits/RateLimit.ts"
-import { type GatewaySettings, Settings } from "../Settings.ts"
-import type { Counts, NamesModel, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
+import { Settings } from "../Settings.ts"
+import type { Counts, NamesModel, Prepared, Ready, ScreenedTool, Surface } from "../surfaces/Surface.ts"
 import { adjustedHeaders } from "../vendors/adjustments.ts"
 import { inSlices } from "../wire/slices.ts"
 import { bodyReader } from "./body.ts"
@@ -37,7 +37,7 @@ export type Handler<E> = (options: {
 
 const none: ReadonlyArray<never> = []
 
-/** Records what is in a request, and answers about how many tokens its input is. */
+/** Records what is in a request, and returns about how many tokens its input is. */
 const recordContents = (record: RequestRecord, { tools, images, files, mediaBytes }: Counts): number => {
   record.tools = tools
   record.images = images
@@ -45,19 +45,13 @@ const recordContents = (record: RequestRecord, { tools, images, files, mediaByte
   return estimateInput(Math.max(0, record.bytesIn - mediaBytes), images + files)
 }
 
-/** Fails where the screen refuses a tool of a request, on surfaces for which the operator wants it (`GATEWAY_SCREEN_SURFACES`). */
-const makeScreenTools = <Request extends NamesModel>(
-  { purpose, tools }: Pick<Surface<Request, Prepared, ApiError | MessagesError>, "purpose" | "tools">,
-  { screenMode, screenSurfaces }: Pick<GatewaySettings, "screenMode" | "screenSurfaces">
-): ((request: Request) => Effect.Effect<void, GatewayError>) => {
-  if (tools === undefined || !screenSurfaces.has(surfaceOf(purpose))) return () => Effect.void
-  return (request) =>
-    Effect.flatMap(inSlices(screen(tools(request), screenMode)), (refusal) =>
-      refusal === undefined
-        ? Effect.void
-        : Effect.fail(new GatewayError({ reason: "invalid", message: refusal.message, code: "screen" }))
-    )
-}
+/** Fails where the screen refuses one of the tools. */
+const screenTools = (tools: ReadonlyArray<ScreenedTool>, mode: ScreenMode): Effect.Effect<void, GatewayError> =>
+  Effect.flatMap(inSlices(screen(tools, mode)), (refusal) =>
+    refusal === undefined
+      ? Effect.void
+      : Effect.fail(new GatewayError({ reason: "invalid", message: refusal.message, code: "screen" }))
+  )
 
 /** Reserves what a request may use until its scope closes: a stream of its key, and tokens of its key's quota and of the cloud's. */
 const makeReserve = (limit: RateLimit["Service"], quota: Quota["Service"], cloud: CloudQuota["Service"]) =>
@@ -96,8 +90,9 @@ const make = Effect.gen(function* () {
     surface: Surface<Request, P, E>
   ): Handler<E> => {
     const readBody = bodyReader(surface, settings)
-    const screenTools = makeScreenTools(surface, settings)
-    const { protocol } = surface
+    const { protocol, purpose } = surface
+    // On surfaces for which the operator wants it.
+    const toolsOf = settings.screenSurfaces.has(surfaceOf(purpose)) ? surface.tools : undefined
 
     /** Calls the cloud, and answers with its reply. */
     const answer = (
@@ -105,7 +100,7 @@ const make = Effect.gen(function* () {
       record: RequestRecord
     ): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, Scope.Scope> => {
       const cloud = clouds.get(route.deployment.cloud)
-      if (cloud === undefined) throw new Error(`${route.deployment.cloud} is not active`) // the resolver answers active clouds only
+      if (cloud === undefined) throw new Error(`${route.deployment.cloud} is not active`) // the resolver returns active clouds only
       const { adjusted = none, stream, thinkingAdjusted = none } = prepared
       record.adjusted = adjusted.length + thinkingAdjusted.length
       record.adjustedHeaders = record.adjusted === 0 ? undefined : adjustedHeaders(adjusted, thinkingAdjusted)
@@ -122,10 +117,10 @@ const make = Effect.gen(function* () {
         const caller = yield* Caller
         const body = yield* readBody(httpRequest, record)
         const inputEstimate = recordContents(record, surface.counts(body))
-        const found = yield* Effect.fromResult(catalog.current().resolve(body.model, surface.purpose))
+        const found = yield* Effect.fromResult(catalog.current().resolve(body.model, purpose))
         yield* Effect.fromResult(permits(caller, { base: found.model.id, level: found.level }))
         record.route = found
-        yield* screenTools(body)
+        if (toolsOf !== undefined) yield* screenTools(toolsOf(body), settings.screenMode)
         const request = guarding === undefined ? body : yield* guarding.request(surface, body, record)
         const { id, startedAt } = record
         const arrival = { id, startedAt, headers: httpRequest.headers, inputEstimate }
@@ -133,7 +128,7 @@ const make = Effect.gen(function* () {
         const ready = yield* resend.prepare(found, prepareFor)
         if (ready.prepared.maxOutput !== undefined) record.inputEstimate = inputEstimate
         yield* reserve(caller, record, ready)
-        if (!surfaces[surface.purpose].rewritten) return yield* answer(ready, record)
+        if (!surfaces[purpose].rewritten) return yield* answer(ready, record)
         return yield* resend.send(ready, record, prepareFor, (again) => answer(again, record))
       },
       Effect.catch((error: GatewayError) =>

@@ -72,7 +72,7 @@ const certificateOf = (
   return Result.succeed(socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined)
 }
 
-/** Answers who sent a request. Fails with `unauthenticated`, or as `Identity` does. Made once. */
+/** Finds who sent a request. Fails with `unauthenticated`, or as `Identity` does. Made once. */
 const makeAuthenticate = Effect.gen(function* () {
   const keys = yield* Keys
   const clock = yield* Clock.Clock
@@ -82,16 +82,15 @@ const makeAuthenticate = Effect.gen(function* () {
   const byKey = (secret: string) => Effect.fromResult(keys.authenticate(secret, clock.currentTimeMillisUnsafe()))
 
   /** By a token, a certificate or a key in `Authorization`. */
-  const withoutApiKey = (request: Request): Effect.Effect<CallerIdentity, GatewayError> =>
-    Effect.gen(function* () {
-      const sent = yield* Effect.fromResult(bearerOf(request))
-      if (Option.isSome(identity)) {
-        if (sent !== undefined && isToken(sent)) return yield* identity.value.ofToken(sent)
-        const certificate = yield* Effect.fromResult(certificateOf(request, isProxy))
-        if (certificate !== undefined) return yield* identity.value.ofCertificate(certificate)
-      }
-      return yield* byKey(bearerKeys ? (sent ?? "") : "")
-    })
+  const withoutApiKey = Effect.fnUntraced(function* (request: Request) {
+    const sent = yield* Effect.fromResult(bearerOf(request))
+    if (Option.isSome(identity)) {
+      if (sent !== undefined && isToken(sent)) return yield* identity.value.ofToken(sent)
+      const certificate = yield* Effect.fromResult(certificateOf(request, isProxy))
+      if (certificate !== undefined) return yield* identity.value.ofCertificate(certificate)
+    }
+    return yield* byKey(bearerKeys ? (sent ?? "") : "")
+  })
 
   return (request: Request): Effect.Effect<CallerIdentity, GatewayError> => {
     const secret = request.headers["x-api-key"] ?? ""

@@ -15,7 +15,7 @@ const usedRatio = Metric.gauge("gateway_limit_used_ratio", {
 })
 const expireDays = Metric.gauge("gateway_keys_expire_days", { description: "Days until the next key expires" })
 
-/** Series that come and go: answers what shows those of the last values, with the largest or the smallest value of each. */
+/** Series that come and go: returns a function that shows those of the last values, with the largest or the smallest value of each. */
 const makeSeries = (gauge: typeof usedRatio, choose: (...values: ReadonlyArray<number>) => number) =>
   Effect.map(
     ScopedRef.make<void>(() => undefined),

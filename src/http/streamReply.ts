@@ -67,8 +67,8 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
     const hold = (more: number, all: number) =>
       all > maxKept ? tooLarge : record.takeMemory(more) ? undefined : noRoom
 
-    /** Records how the reply ended, in the record and in the span of the call. */
-    const recordEnd = (exit: Exit.Exit<unknown, unknown>) => {
+    /** Records how the reply ended, in the record and in the span of the call. `left`: the caller left before the end. */
+    const recordEnd = (left: boolean) => {
       const { failure, filtered, finishReason: finished, tokens } = protocol.summary()
       const finishReason = withheld ?? finished
       record.flags = toolCalls.flags().length
@@ -77,12 +77,12 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
       record.filtered = filtered === true || withheld !== undefined
       record.tokens = tokens
       if (failure !== undefined) fail(failure)
-      record.streamEnd ??= Exit.isFailure(exit) ? "cancelled" : record.outcome === undefined ? "complete" : "error"
+      record.streamEnd ??= left ? "cancelled" : record.outcome === undefined ? "complete" : "error"
       const span = callSpan()
       // The span and its metric have the tokens that are charged.
       const { charged } = record
       if (charged !== undefined) span?.used(charged, finishReason, record.flags)
-      if (Exit.isFailure(exit)) span?.cancelled()
+      if (left) span?.cancelled()
       span?.end()
     }
 
@@ -128,18 +128,17 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
     })
     const pull = yield* Channel.toPullScoped(Stream.toChannel(bytes), yield* Effect.scope)
     const first = yield* Pull.catchDone(pull, () => Effect.undefined).pipe(
-      Effect.onExit((exit) =>
+      Effect.onError((cause) =>
         Effect.sync(() => {
-          if (Exit.isSuccess(exit)) return
-          const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-          if (error === undefined) return recordEnd(exit)
+          const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+          if (error === undefined) return recordEnd(true)
           // Another attempt may follow: the request's record gets the error that becomes its reply (`failWith`).
           callSpan()?.fail(error)
           callSpan()?.end()
         })
       )
     )
-    yield* Effect.addFinalizer((exit) => Effect.map(inSlices(toolCalls.scan()), () => recordEnd(exit)))
+    yield* Effect.addFinalizer((exit) => Effect.map(inSlices(toolCalls.scan()), () => recordEnd(Exit.isFailure(exit))))
     record.addServedHeaders()
     // The request's body has been sent, and is no longer held.
     record.takeMemory(-requestMemory)

@@ -19,7 +19,7 @@ const withdrawnError = new GatewayError({
   code: "revoked"
 })
 
-/** Made once; then has `end` called when a stream of the caller's may not go on. Answers how to unsubscribe. */
+/** Made once; then has `end` called when a stream of the caller's may not go on. Returns how to unsubscribe. */
 export const makeTerminations = Effect.gen(function* () {
   const keys = yield* Keys
   const identity = Option.getOrUndefined(yield* Effect.serviceOption(Identity))

@@ -14,7 +14,7 @@ export class Identity extends Context.Service<
     readonly ofCertificate: (certificate: X509Certificate) => Effect.Effect<CallerIdentity, GatewayError>
     /**
      * `end` is called when what gave this caller its access no longer does: a rule that is gone, a certificate that was revoked; never for
-     * callers with keys. Answers what stops that.
+     * callers with keys. Returns how to unsubscribe.
      */
     readonly onEnd: (caller: CallerIdentity, end: () => void) => () => void
   }

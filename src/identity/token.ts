@@ -52,33 +52,32 @@ const fetchKeys = (url: string) =>
   )
 
 /** The keys at an address. They never grow stale: what is known stays while the issuer is down, which does not hold up the start. */
-export const keysAt = (url: string): Effect.Effect<IssuerKeys, never, Scope.Scope> =>
-  Effect.gen(function* () {
-    let known: JWTVerifyGetKey | undefined
-    let askedAt = Number.NEGATIVE_INFINITY
-    const one = yield* Semaphore.make(1)
-    const fetched = Effect.gen(function* () {
-      askedAt = performance.now()
-      known = yield* fetchKeys(url)
-    }).pipe(
-      Effect.catch(() =>
-        Effect.logWarning(
-          `the keys at ${url} cannot be fetched${known === undefined ? "" : "; those that are known stay in force"}`
-        )
+export const keysAt = Effect.fnUntraced(function* (url: string): Effect.fn.Return<IssuerKeys, never, Scope.Scope> {
+  let known: JWTVerifyGetKey | undefined
+  let askedAt = Number.NEGATIVE_INFINITY
+  const one = yield* Semaphore.make(1)
+  const fetched = Effect.gen(function* () {
+    askedAt = performance.now()
+    known = yield* fetchKeys(url)
+  }).pipe(
+    Effect.catch(() =>
+      Effect.logWarning(
+        `the keys at ${url} cannot be fetched${known === undefined ? "" : "; those that are known stay in force"}`
       )
     )
-    yield* one
-      .withPermits(1)(fetched)
-      .pipe(
-        Effect.andThen(() => Effect.sleep(known === undefined ? soon : regularly)),
-        Effect.forever,
-        Effect.forkScoped({ startImmediately: true })
-      )
-    const refresh = one.withPermits(1)(
-      Effect.suspend(() => (performance.now() - askedAt < onDemand ? Effect.void : fetched))
+  )
+  yield* one
+    .withPermits(1)(fetched)
+    .pipe(
+      Effect.andThen(() => Effect.sleep(known === undefined ? soon : regularly)),
+      Effect.forever,
+      Effect.forkScoped({ startImmediately: true })
     )
-    return { current: () => known, refresh }
-  })
+  const refresh = one.withPermits(1)(
+    Effect.suspend(() => (performance.now() - askedAt < onDemand ? Effect.void : fetched))
+  )
+  return { current: () => known, refresh }
+})
 
 /** Longest token, in characters: those of directories with many groups are a few thousand. */
 const maxToken = 16 * 1024

@@ -29,7 +29,7 @@ export interface DeadlineOptions {
   readonly lastBytesAt: () => number
   /** Longest whole reply, from the call on. */
   readonly ceiling: Duration.Duration
-  /** Calls `end` when the reply must end for another reason: a revoked key, a server that stops. Answers how to unsubscribe. */
+  /** Calls `end` when the reply must end for another reason: a revoked key, a server that stops. Returns how to unsubscribe. */
   readonly onTermination: (end: (error: GatewayError) => void) => () => void
   /** Ends the connection of a caller that has not read the end of the reply. */
   readonly destroy: Effect.Effect<void>

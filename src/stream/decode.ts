@@ -8,7 +8,7 @@ export interface DecodeOptions<E, E2> {
   readonly decoder: Decoder
   readonly onBytes: () => void
   readonly onFirstEvent: (event: Event) => void
-  /** Takes memory for bytes of an incomplete event; a negative number gives it back. Answers an error where there is none left. */
+  /** Takes memory for bytes of an incomplete event; a negative number gives it back. Returns an error where there is none left. */
   readonly hold: (bytes: number) => E | undefined
   readonly framingError: (failure: FramingFailure) => E
   /** Of a failure of the connection. */

@@ -34,7 +34,7 @@ export interface Decoded {
 
 /**
  * Turns the bytes of one stream into events. It has state, is synchronous, and never throws; where the chunks are
- * cut changes nothing. After a failure every further step answers that failure again, without events.
+ * cut changes nothing. After a failure every further step returns that failure again, without events.
  */
 export interface Decoder {
   /** Takes the next network chunk. The chunk is not kept: its memory is used again. */
@@ -99,7 +99,7 @@ const maxLineBytes = maxEventBytes + 16
  * A decoder of one SSE stream. The reader is handed whole lines only, because a line break never lies inside a UTF-8 sequence: so each
  * line can be checked strictly (the reader takes text, and a lenient decoder would pass U+FFFD on as the model's words), an error stays
  * behind the events before it, and limits count bytes. An event without its closing blank line at the end is dropped, as the
- * specification says, and `end` answers `truncated`.
+ * specification says, and `end` returns `truncated`.
  */
 export const sse = (): Decoder => {
   const reader = eventReader(maxEventBytes)

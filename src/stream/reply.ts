@@ -15,7 +15,7 @@ interface TranslateOptions {
   readonly calls: Accumulator
   /** Called with the number of events that have come. */
   readonly onEvents: (count: number) => void
-  /** Takes memory for so many more characters that are kept, of `all`; answers an error where there is none left. */
+  /** Takes memory for so many more characters that are kept, of `all`; returns an error where there is none left. */
   readonly hold: (more: number, all: number) => GatewayError | undefined
   readonly errorOf: (fault: UpstreamFault) => GatewayError
 }
