@@ -97,7 +97,7 @@ const dataUri = (what: string, types: ReadonlyArray<string>) => (value: Json) =>
   const { data, mime } = readDataUri(textOf(value) ?? "")
   return types.includes(mime) && !notBase64.test(data)
     ? undefined
-    : `must be ${what} inline, as a data URI (data:<type>;base64,<bytes>, with type ${types.join(", ")}); URLs are not fetched`
+    : `must be a string with ${what} inline, as a data URI (data:<type>;base64,<bytes>, with type ${types.join(", ")}); URLs are not fetched`
 }
 
 /** What a source may be, by its `type`. The blocks of a `content` source are walked like others. */

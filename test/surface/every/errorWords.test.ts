@@ -41,6 +41,15 @@ const wrong: ReadonlyArray<readonly [keyof typeof bases, Readonly<Record<string,
   ["/v1/chat/completions", { tool_choice: "required" }, "tool_choice: there are no tools to choose; define them in"],
   ["/v1/messages", { tool_choice: { type: "any" } }, "tool_choice: tool_choice may only be specified while providing"],
   ["/v1/responses", { tool_choice: "required" }, "Tool choice 'required' must be specified with 'tools'"],
+  ...(["/v1/messages", "/v1/responses"] as const).map((path) => {
+    const content = [{ type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } }]
+    const said = [{ role: "user", content }]
+    const [fields, place] =
+      path === "/v1/messages"
+        ? [{ messages: said }, "messages.0.content.0.image_url"]
+        : [{ input: said }, "input[0].content[0].image_url"]
+    return [path, fields, `${place}: must be a string with an image inline, as a data URI`] as const
+  }),
   ["/v1/messages", { tool_choice: "auto" }, "tool_choice: must be an object with a type, such as auto, any or tool"],
   ["/v1/messages", { thinking: { type: 5 } }, "thinking.type: must be a string, such as enabled, adaptive or disabled"],
   [
