@@ -2,7 +2,7 @@
  * A provider makes calls to one cloud; their bodies are made by surfaces and dialects. `makeProvider` makes it from a `Cloud`: endpoint,
  * credentials, framing, and names that no error message shows.
  */
-import { Context, type Effect, type Scope, type Stream, type Tracer } from "effect"
+import type { Effect, Scope, Stream, Tracer } from "effect"
 import type { Cloud as CloudName } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Operation } from "../catalog/names.ts"
@@ -66,26 +66,12 @@ export interface Reply {
   readonly span: CallSpan
 }
 
-export class Provider extends Context.Service<
-  Provider,
-  {
-    readonly send: (call: UpstreamCall) => Effect.Effect<Reply, GatewayError>
-    /** Fails for a reply that is cut, and for a bad frame or an exception frame. */
-    readonly stream: (call: UpstreamCall) => Stream.Stream<Event, GatewayError>
-    /** Takes out of a cloud's message what belongs to the operator. */
-    readonly scrub: (route: Route) => Scrub
-  }
->()("gateway/cloud/Provider") {}
-
-/** A cloud's credentials and place, for checks without a request. */
-export interface Target {
-  readonly cloud: CloudName
-  /** The setting that holds the credential, or what gets it. */
-  readonly credential: string
-  readonly auth: Effect.Effect<Credential, CredentialError, Scope.Scope>
-  /** Scheme and host. */
-  readonly origin: string
-  readonly region: string
+export interface Provider {
+  readonly send: (call: UpstreamCall) => Effect.Effect<Reply, GatewayError>
+  /** Fails for a reply that is cut, and for a bad frame or an exception frame. */
+  readonly stream: (call: UpstreamCall) => Stream.Stream<Event, GatewayError>
+  /** Takes out of a cloud's message what belongs to the operator. */
+  readonly scrub: (route: Route) => Scrub
 }
 
 /** What the address, the framing and the body of a call depend on. */
@@ -117,7 +103,11 @@ export interface Cloud {
     /** The body of a whole reply in the format of the vendor's own API; undefined where it is not one. */
     readonly reply?: (call: CallKind, body: JsonObject) => JsonObject | undefined
   }
-  readonly auth: Credential
+  /** The region of the settings. */
+  readonly region: string
+  /** The setting that holds the credential, or what gets it. */
+  readonly credential: string
+  readonly auth: Effect.Effect<Credential, CredentialError, Scope.Scope>
   /** How a streamed reply is framed. */
   readonly framing: (call: CallKind) => { readonly contentType: string; readonly decoder: () => Decoder }
   /** What else of the operator's may be in an error message, with what is shown in its place. */

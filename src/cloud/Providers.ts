@@ -1,37 +1,33 @@
-/** The clouds' providers as Layers, picked at run time by the cloud that a route names. */
-import { Array as Arr, Context, Duration, Effect, LayerMap, Option } from "effect"
-import type { Cloud, ServedCloud } from "../catalog/clouds.ts"
+/** The active clouds: made of their settings, and each with its provider. */
+import { Array as Arr, Effect, Option } from "effect"
+import type { Cloud as CloudName, ServedCloud } from "../catalog/clouds.ts"
 import { Clouds } from "../Settings.ts"
-import { activeClouds, type CloudSettings } from "../settings/clouds.ts"
-import { Attempts } from "./Attempts.ts"
-import * as azure from "./azure.ts"
-import * as bedrock from "./bedrock.ts"
-import { Provider, type Target } from "./Provider.ts"
-import * as vertex from "./vertex.ts"
+import type { CloudSettings } from "../settings/clouds.ts"
+import { makeAttempts } from "./Attempts.ts"
+import { azure } from "./azure.ts"
+import { bedrock } from "./bedrock.ts"
+import { makeProvider } from "./makeProvider.ts"
+import type { Cloud, Provider } from "./Provider.ts"
+import { vertex } from "./vertex.ts"
 
-/** A layer is built when its cloud is first asked for, and lives as long as the server: streams outlast handlers. */
-export class Providers extends LayerMap.Service<Providers>()("gateway/cloud/Providers", {
-  layers: { vertex: vertex.layer, bedrock: bedrock.layer, azure: azure.layer },
-  dependencies: [Attempts.layer],
-  idleTimeToLive: Duration.infinity
-}) {}
+export const cloudsOf = (settings: CloudSettings): ReadonlyArray<Cloud> =>
+  Arr.getSomes([
+    Option.map(settings.vertex, vertex),
+    Option.map(settings.bedrock, bedrock),
+    Option.map(settings.azure, azure)
+  ])
 
-/** The active clouds: what each is called in replies and records, and its provider. */
+/** Where the region of the settings is reached. */
+export const originOf = ({ endpoint, region }: Cloud): string => endpoint.baseUrl ?? endpoint.host(region)
+
+/** What each is called in replies and records, and its provider. They live as long as the scope: streams outlast handlers. */
 export const servingClouds = Effect.gen(function* () {
-  const providers = yield* Providers
   const settings = yield* Clouds
-  const serving = new Map<Cloud, { readonly name: ServedCloud; readonly provider: Provider["Service"] }>()
-  for (const cloud of activeClouds(settings)) {
-    const provider = Context.get(yield* providers.contextEffect(cloud), Provider)
-    serving.set(cloud, { name: settings.simulated ? `sandbox-${cloud}` : cloud, provider })
+  const attempts = yield* makeAttempts
+  const serving = new Map<CloudName, { readonly name: ServedCloud; readonly provider: Provider }>()
+  for (const cloud of cloudsOf(settings)) {
+    const name = settings.simulated ? (`sandbox-${cloud.name}` as const) : cloud.name
+    serving.set(cloud.name, { name, provider: yield* makeProvider(cloud, attempts) })
   }
   return serving
 })
-
-/** The active clouds, for checks without a request. */
-export const targetsOf = (clouds: CloudSettings): ReadonlyArray<Target> =>
-  Arr.getSomes([
-    Option.map(clouds.vertex, vertex.target),
-    Option.map(clouds.bedrock, bedrock.target),
-    Option.map(clouds.azure, azure.target)
-  ])

@@ -4,9 +4,8 @@
  */
 import { X509Certificate } from "node:crypto"
 import type { INetworkModule, NodeAuthOptions } from "@azure/msal-node"
-import { Effect, Layer, Option, Redacted, type Scope } from "effect"
+import { Effect, Option, Redacted, type Scope } from "effect"
 import { readRegularText } from "../regularFile.ts"
-import { Clouds } from "../Settings.ts"
 import type { AzureSettings } from "../settings/clouds.ts"
 import { hostOf } from "../settings/fields.ts"
 import { sse } from "../stream/framing.ts"
@@ -19,8 +18,7 @@ import {
   makeTokenCache,
   sameHeaders
 } from "./credentials.ts"
-import { makeProvider } from "./makeProvider.ts"
-import { type Cloud, Provider, type Target } from "./Provider.ts"
+import type { Cloud } from "./Provider.ts"
 
 type Credentials = Omit<AzureSettings, "boundary" | "region">
 
@@ -143,32 +141,19 @@ const readCertificate = (pem: string) =>
     catch: (cause) => cause
   })
 
-export const target = (settings: AzureSettings): Target => ({
-  cloud: "azure",
+export const azure = (settings: AzureSettings): Cloud => ({
+  name: "azure",
+  endpoint: {
+    baseUrl: settings.endpoint,
+    regions: () => [settings.region],
+    host: () => settings.endpoint,
+    path: ({ operation }) => `/openai/v1/${operation === "responses" ? "responses" : "chat/completions"}`,
+    message: ({ route }, body) => ({ body: { ...body, model: route.deployment.model } })
+  },
+  region: settings.region,
   credential: Option.isSome(settings.apiKey)
     ? "AZURE_OPENAI_API_KEY"
     : `Entra ID, ${clientProof(settings)?.name ?? "managed identity"}`,
   auth: credentialOf(settings),
-  origin: settings.endpoint,
-  region: settings.region
+  framing: () => ({ contentType: "text/event-stream", decoder: sse })
 })
-
-export const layer = Layer.effect(
-  Provider,
-  Effect.gen(function* () {
-    const settings = yield* Effect.flatMap(Clouds, ({ azure }) => Effect.fromOption(azure))
-    const cloud: Cloud = {
-      name: "azure",
-      endpoint: {
-        baseUrl: settings.endpoint,
-        regions: () => [settings.region],
-        host: () => settings.endpoint,
-        path: ({ operation }) => `/openai/v1/${operation === "responses" ? "responses" : "chat/completions"}`,
-        message: ({ route }, body) => ({ body: { ...body, model: route.deployment.model } })
-      },
-      auth: yield* credentialOf(settings),
-      framing: () => ({ contentType: "text/event-stream", decoder: sse })
-    }
-    return yield* makeProvider(cloud)
-  })
-)

@@ -3,9 +3,8 @@
  * its signatures and bearer keys.
  */
 import https from "node:https"
-import { Clock, Effect, Layer, Option, Redacted } from "effect"
+import { Clock, Effect, Option, Redacted } from "effect"
 import { withoutMetrics } from "../catalog/Tokens.ts"
-import { Clouds } from "../Settings.ts"
 import type { BedrockSettings } from "../settings/clouds.ts"
 import { awsFrames, sse } from "../stream/framing.ts"
 import { type JsonObject, numberOf, objectOf } from "../wire/json.ts"
@@ -21,8 +20,7 @@ import {
   pauseMillis,
   type Signable
 } from "./credentials.ts"
-import { makeProvider } from "./makeProvider.ts"
-import { type Body, type CallKind, type Cloud, type Message, Provider, type Target } from "./Provider.ts"
+import type { Body, CallKind, Cloud, Message } from "./Provider.ts"
 
 type Credentials = Pick<BedrockSettings, "bearerToken" | "fips" | "keys" | "region">
 
@@ -183,38 +181,25 @@ const reply = ({ operation }: CallKind, body: JsonObject): JsonObject | undefine
   return typeof body.inputTokens === "number" ? { input_tokens: body.inputTokens } : undefined
 }
 
-export const target = (settings: BedrockSettings): Target => ({
-  cloud: "bedrock",
+export const bedrock = (settings: BedrockSettings): Cloud => ({
+  name: "bedrock",
+  endpoint: {
+    baseUrl: Option.getOrUndefined(settings.baseUrl),
+    regions: ({ route }) => route.deployment.regions ?? [settings.region],
+    host: (region) => host(settings, region),
+    path,
+    message,
+    reply
+  },
+  region: settings.region,
   credential: Option.isSome(settings.bearerToken)
     ? "AWS_BEARER_TOKEN_BEDROCK"
     : Option.isSome(settings.keys)
       ? "AWS_ACCESS_KEY_ID"
       : "the AWS default chain",
   auth: credentialOf(settings),
-  origin: Option.getOrElse(settings.baseUrl, () => host(settings, settings.region)),
-  region: settings.region
+  framing: (call) =>
+    isFramed(call)
+      ? { contentType: framesType, decoder: awsFrames }
+      : { contentType: "text/event-stream", decoder: sse }
 })
-
-export const layer = Layer.effect(
-  Provider,
-  Effect.gen(function* () {
-    const settings = yield* Effect.flatMap(Clouds, ({ bedrock }) => Effect.fromOption(bedrock))
-    const cloud: Cloud = {
-      name: "bedrock",
-      endpoint: {
-        baseUrl: Option.getOrUndefined(settings.baseUrl),
-        regions: ({ route }) => route.deployment.regions ?? [settings.region],
-        host: (region) => host(settings, region),
-        path,
-        message,
-        reply
-      },
-      auth: yield* credentialOf(settings),
-      framing: (call) =>
-        isFramed(call)
-          ? { contentType: framesType, decoder: awsFrames }
-          : { contentType: "text/event-stream", decoder: sse }
-    }
-    return yield* makeProvider(cloud)
-  })
-)

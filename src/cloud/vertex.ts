@@ -1,8 +1,7 @@
 /**
  * Google Vertex AI: Claude through rawPredict, Gemini through generateContent (docs/upstreams.md#vertex-ai), with its credentials.
  */
-import { Effect, Layer, Option, Redacted, type Scope } from "effect"
-import { Clouds } from "../Settings.ts"
+import { Effect, Option, Redacted, type Scope } from "effect"
 import type { VertexSettings } from "../settings/clouds.ts"
 import { sse } from "../stream/framing.ts"
 import { arrayOf } from "../wire/json.ts"
@@ -16,8 +15,7 @@ import {
   makeTokenCache,
   sameHeaders
 } from "./credentials.ts"
-import { makeProvider } from "./makeProvider.ts"
-import { type Body, type CallKind, type Cloud, type Message, Provider, type Target } from "./Provider.ts"
+import type { Body, CallKind, Cloud, Message } from "./Provider.ts"
 
 const failed = credentialError(
   "Google Application Default Credentials",
@@ -100,34 +98,21 @@ const message = ({ operation, route, stream }: CallKind, given: Body): Message =
   }
 }
 
-export const target = (settings: VertexSettings): Target => ({
-  cloud: "vertex",
+export const vertex = (settings: VertexSettings): Cloud => ({
+  name: "vertex",
+  endpoint: {
+    baseUrl: Option.getOrUndefined(settings.baseUrl),
+    regions: ({ operation, route }) =>
+      operation === "count" && Option.isSome(settings.countLocation)
+        ? [settings.countLocation.value]
+        : (route.deployment.regions ?? [settings.location]),
+    host,
+    path: (call, location) => path(settings.project, call, location),
+    message
+  },
+  region: settings.location,
   credential: Option.isSome(settings.accessToken) ? "VERTEX_ACCESS_TOKEN" : "Application Default Credentials",
   auth: credentialOf(settings),
-  origin: Option.getOrElse(settings.baseUrl, () => host(settings.location)),
-  region: settings.location
+  framing: () => ({ contentType: "text/event-stream", decoder: sse }),
+  names: [[settings.project, "the project"]]
 })
-
-export const layer = Layer.effect(
-  Provider,
-  Effect.gen(function* () {
-    const settings = yield* Effect.flatMap(Clouds, ({ vertex }) => Effect.fromOption(vertex))
-    const cloud: Cloud = {
-      name: "vertex",
-      endpoint: {
-        baseUrl: Option.getOrUndefined(settings.baseUrl),
-        regions: ({ operation, route }) =>
-          operation === "count" && Option.isSome(settings.countLocation)
-            ? [settings.countLocation.value]
-            : (route.deployment.regions ?? [settings.location]),
-        host,
-        path: (call, location) => path(settings.project, call, location),
-        message
-      },
-      auth: yield* credentialOf(settings),
-      framing: () => ({ contentType: "text/event-stream", decoder: sse }),
-      names: [[settings.project, "the project"]]
-    }
-    return yield* makeProvider(cloud)
-  })
-)

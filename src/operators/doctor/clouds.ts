@@ -2,8 +2,8 @@
 import { Dispatcher } from "@effect/platform-node/NodeHttpClient"
 import { Duration, Effect, Layer } from "effect"
 import { connections } from "../../cloud/connections.ts"
-import type { Target } from "../../cloud/Provider.ts"
-import { targetsOf } from "../../cloud/Providers.ts"
+import type { Cloud } from "../../cloud/Provider.ts"
+import { cloudsOf, originOf } from "../../cloud/Providers.ts"
 import { type GatewaySettings, Settings } from "../../Settings.ts"
 import type { CloudSettings } from "../../settings/clouds.ts"
 import { rephrase } from "../../wire/OperatorError.ts"
@@ -11,9 +11,10 @@ import { type Check, fail, ok, orFail, warn } from "./Finding.ts"
 
 /** Got as a call would get it. */
 const credentialFound = Effect.fnUntraced(
-  function* ({ auth, credential, origin, region }: Target) {
+  function* (cloud: Cloud) {
+    const { auth, credential, region } = cloud
     const { headers, source: sourceOf = Effect.undefined } = yield* auth
-    yield* headers({ url: new URL(origin), headers: {}, body: new Uint8Array(), region })
+    yield* headers({ url: new URL(originOf(cloud)), headers: {}, body: new Uint8Array(), region })
     const source = yield* sourceOf
     if (credential === "VERTEX_ACCESS_TOKEN") {
       const message = `${credential} is set: a token that is not renewed, and ends within the hour`
@@ -45,7 +46,8 @@ const dateOf = (origin: string) =>
 const clockFails = 240
 const clockWarns = 30
 
-const clockFound = Effect.fnUntraced(function* ({ origin }: Target) {
+const clockFound = Effect.fnUntraced(function* (cloud: Cloud) {
+  const origin = originOf(cloud)
   const { host } = new URL(origin)
   const date = yield* rephrase(dateOf(origin), (message) => `${host} cannot be reached: ${message}`)
   if (Number.isNaN(date)) return ok(`${host} answers, without the time`)
@@ -60,8 +62,8 @@ const clockFound = Effect.fnUntraced(function* ({ origin }: Target) {
 /** For each active cloud one check of its credentials and one of its clock. Token services may take their time. */
 export const cloudChecks = (settings: GatewaySettings, clouds: CloudSettings): ReadonlyArray<Check> => {
   const layer = Layer.provide(connections, Layer.succeed(Settings, settings))
-  return targetsOf(clouds).flatMap((target) => [
-    [`credentials ${target.cloud}`, credentialFound(target), Duration.seconds(20)],
-    [`reach ${target.cloud}`, Effect.provide(clockFound(target), layer)]
+  return cloudsOf(clouds).flatMap((cloud) => [
+    [`credentials ${cloud.name}`, credentialFound(cloud), Duration.seconds(20)],
+    [`reach ${cloud.name}`, Effect.provide(clockFound(cloud), layer)]
   ])
 }

@@ -9,7 +9,7 @@ import { catalogSource } from "../../catalog/CatalogStore.ts"
 import { formatBoundary } from "../../catalog/Level.ts"
 import partition from "../../catalog/partition.json" with { type: "json" }
 import { requestable } from "../../catalog/Resolver.ts"
-import { targetsOf } from "../../cloud/Providers.ts"
+import { cloudsOf, originOf } from "../../cloud/Providers.ts"
 import { version } from "../../contract/version.ts"
 import { cryptoFacts } from "../../fips.ts"
 import { fieldsOf, readCertificates } from "../../identity/certificate.ts"
@@ -37,7 +37,7 @@ const sha256 = (value: unknown): string => hash("sha256", JSON.stringify(value),
 const catalogInForce = (settings: GatewaySettings, clouds: CloudSettings, catalog: Catalog) => {
   const { leftOut, list } = requestable(catalog, sitesOf(clouds))
   // FIPS endpoints show by their names.
-  const origins = new Map<string, string>(targetsOf(clouds).map(({ cloud, origin }) => [cloud, origin]))
+  const origins = new Map<string, string>(cloudsOf(clouds).map((cloud) => [cloud.name, originOf(cloud)]))
   const served = (cloud: string) =>
     Arr.dedupe(list.filter(({ deployment }) => deployment.cloud === cloud).map(({ level }) => level))
   return {

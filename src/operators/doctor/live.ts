@@ -5,8 +5,9 @@ import type { GatewayError } from "../../catalog/GatewayError.ts"
 import { levels } from "../../catalog/Level.ts"
 import { requestable } from "../../catalog/Resolver.ts"
 import type { Entry } from "../../catalog/Route.ts"
+import { connections } from "../../cloud/connections.ts"
 import type { Attempt } from "../../cloud/Provider.ts"
-import { Providers, servingClouds } from "../../cloud/Providers.ts"
+import { servingClouds } from "../../cloud/Providers.ts"
 import { makeDetectors } from "../../guards/detector.ts"
 import { type Asking, type Guard, GuardFailure } from "../../guards/Guard.ts"
 import { type GuardSettings, levelsOf, readGuards } from "../../guards/GuardsFile.ts"
@@ -151,15 +152,14 @@ export const liveCheck = (settings: GatewaySettings, clouds: CloudSettings, cata
   const calls = Arr.dedupeWith(list, (one, other) => one.deployment === other.deployment).flatMap((entry) =>
     (entry.deployment.regions ?? [undefined]).map((region) => ({ entry, region }))
   )
-  const layer = Providers.layer.pipe(
+  const layer = connections.pipe(
     Layer.provideMerge(Layer.succeed(Settings, settings)),
     Layer.provideMerge(Layer.succeed(Clouds, clouds))
   )
   const find = Effect.gen(function* () {
     if (calls.length === 0) return ok("no deployment is served here")
-    const context = yield* Layer.build(layer)
-    const serving = yield* Effect.provideContext(servingClouds, context)
+    const serving = yield* servingClouds
     return yield* Effect.forEach(calls, ({ entry, region }) => call(entry, region, serving), { concurrency })
-  })
+  }).pipe(Effect.provide(layer))
   return ["live", find, Duration.times(patience, Math.ceil(calls.length / concurrency) + 1)]
 }
