@@ -14,29 +14,12 @@
 
 export type { StreamedToolCall } from "./client/accumulate.ts"
 export type { CallOptions, PromiseClientOptions } from "./client/connection.ts"
+export type * from "./client/contract.ts"
 export type {
   ChatCompletion as Completion,
   ChatCompletionChunk as CompletionChunk,
-  ChatMessage,
-  ChatRequest,
-  ContentBlock,
-  ContentBlockParam,
   CountTokensRequest as CountRequest,
-  EmbeddingList,
-  EmbeddingsRequest,
-  FinishReason,
-  Governance,
-  GovernanceFlag,
-  InputItem,
-  Message,
-  MessageParam,
-  MessagesRequest,
-  OutputItem,
-  Response as ResponseObject,
-  ResponsesRequest,
-  Tool,
-  ToolCall,
-  Usage
+  Response as ResponseObject
 } from "./client/contract.ts"
 export { EventStream } from "./client/EventStream.ts"
 export { ConnectionError, StreamError } from "./client/errors.ts"

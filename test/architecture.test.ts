@@ -112,6 +112,27 @@ describe("the folders", () => {
   })
 })
 
+describe("a new one of its kind", () => {
+  /** Comments name nothing, nor does prose: a text with blanks in it. */
+  const codeOf = (file: string): string =>
+    readFileSync(file, "utf8")
+      .replace(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/ .*$/gm, "")
+      .replace(/"[^"\n]*"/g, (text) => (text.includes(" ") ? '""' : text))
+  const contributing = readFileSync(resolve(root, "../docs/CONTRIBUTING.md"), "utf8")
+
+  it.each([
+    ["surface", /\bembeddings\b|_EMBEDDINGS_/i, 9],
+    ["cloud", /\bazure\b|\bAZURE_/i, 6]
+  ] as const)("a %s is named in the files that the document lists", (kind, name, most) => {
+    const [, section = ""] = contributing.split(`## Add a ${kind}\n`)
+    const [own = ""] = section.split("\n## ")
+    const written = files.filter((file) => !file.endsWith("client/contract.ts"))
+    const naming = written.filter((file) => name.test(codeOf(file))).map((file) => `src/${relative(root, file)}`)
+    assert.lengthOf(naming, most, naming.join("\n"))
+    for (const file of naming) assert.include(own, `\`${file}\``)
+  })
+})
+
 describe("imports", () => {
   it("go in no circle", () => {
     const done = new Set<string>()

@@ -63,11 +63,3 @@ export const surfaceOf = (purpose: Purpose): Exclude<Purpose, "count_tokens"> =>
 
 export const isPurpose = (surface: SurfaceName | undefined): surface is Purpose =>
   surface !== undefined && surface !== "models"
-
-export const byPurpose = <A>(of: (purpose: Purpose) => A): Readonly<Record<Purpose, A>> => ({
-  chat: of("chat"),
-  messages: of("messages"),
-  count_tokens: of("count_tokens"),
-  responses: of("responses"),
-  embeddings: of("embeddings")
-})

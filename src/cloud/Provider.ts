@@ -2,7 +2,7 @@
  * A provider makes calls to one cloud; their bodies are made by surfaces and dialects. `makeProvider` makes it from a `Cloud`: endpoint,
  * credentials, framing, and names that no error message shows.
  */
-import type { Effect, Scope, Stream, Tracer } from "effect"
+import type { Effect, Option, Scope, Stream, Tracer } from "effect"
 import type { Cloud as CloudName } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Operation } from "../catalog/names.ts"
@@ -107,6 +107,8 @@ export interface Cloud {
   readonly region: string
   /** The setting that holds the credential, or what gets it. */
   readonly credential: string
+  /** The file of a certificate that is part of it. */
+  readonly certificate?: Option.Option<string>
   readonly auth: Effect.Effect<Credential, CredentialError, Scope.Scope>
   /** How a streamed reply is framed. */
   readonly framing: (call: CallKind) => { readonly contentType: string; readonly decoder: () => Decoder }

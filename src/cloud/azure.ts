@@ -154,6 +154,7 @@ export const azure = (settings: AzureSettings): Cloud => ({
   credential: Option.isSome(settings.apiKey)
     ? "AZURE_OPENAI_API_KEY"
     : `Entra ID, ${clientProof(settings)?.name ?? "managed identity"}`,
+  certificate: settings.clientCertificatePath,
   auth: credentialOf(settings),
   framing: () => ({ contentType: "text/event-stream", decoder: sse })
 })

@@ -1,7 +1,7 @@
 /** What the gateway knows of its endpoints beside the contract: an annotation on each, read where it is needed. */
-import { Context } from "effect"
+import { Context, Record } from "effect"
 import { type HttpApiEndpoint, OpenApi } from "effect/http-api"
-import { byPurpose, isPurpose, type Purpose, type SurfaceName } from "../catalog/names.ts"
+import { isPurpose, type Purpose, type SurfaceName, surfaces } from "../catalog/names.ts"
 
 interface Facts {
   /** The name in records and metrics; undefined for what is not recorded. */
@@ -53,5 +53,5 @@ export const endpointsOf = (api: { readonly groups: object }): ReadonlyMap<strin
 /** The path that serves each purpose. */
 export const pathsOf = (endpoints: ReadonlyMap<string, Endpoint>): Readonly<Record<Purpose, string>> => {
   const all = [...endpoints.values()]
-  return byPurpose((purpose) => all.find((endpoint) => endpoint.purpose === purpose)?.path ?? "")
+  return Record.map(surfaces, (_, purpose) => all.find((endpoint) => endpoint.purpose === purpose)?.path ?? "")
 }

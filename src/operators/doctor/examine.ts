@@ -2,6 +2,7 @@
 import { Context, Effect, Layer, Option, Result } from "effect"
 import type { Catalog } from "../../catalog/Catalog.ts"
 import { loadCatalog } from "../../catalog/CatalogStore.ts"
+import { cloudsOf } from "../../cloud/Providers.ts"
 import { applyProxyRule } from "../../proxy.ts"
 import { type Environment, type GatewaySettings, load } from "../../Settings.ts"
 import { type CloudSettings, servesSandbox } from "../../settings/clouds.ts"
@@ -55,9 +56,8 @@ export const examine = Effect.fnUntraced(function* (environment: Environment, li
     ["key file", files.keysFound(gateway, sandbox)],
     ["tls", files.tlsFound(gateway)],
     ...whereSet(gateway.extraCaCerts, (file) => ["extra CA", files.bundleFound(file)]),
-    ...whereSet(
-      Option.flatMap(configured.azure, ({ clientCertificatePath }) => clientCertificatePath),
-      (file) => ["certificate azure", files.chainFound(file, file)]
+    ...cloudsOf(configured).flatMap(({ certificate = Option.none(), name }) =>
+      whereSet(certificate, (file) => [`certificate ${name}`, files.chainFound(file, file)])
     ),
     ["fips", fipsFound(gateway)],
     ["redis", redisFound(gateway)],

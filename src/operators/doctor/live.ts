@@ -83,7 +83,8 @@ const prepare = (
   { id, model: { family } }: Entry,
   route: Entry
 ): Result.Result<Pick<Prepared, "bodies" | "operation">, GatewayError> => {
-  if (family === "embedding") return Result.succeed({ operation: "embeddings", bodies: [titan.request("Hello")] })
+  if (family === "embedding")
+    return Result.succeed({ operation: route.deployment.api, bodies: [titan.request("Hello")] })
   const arrival = { id: crypto.randomUUID(), startedAt: 0, headers: {}, inputEstimate: 0 }
   // GPT models refuse fewer.
   const max_tokens = family === "gpt" ? 16 : 1
