@@ -14,14 +14,13 @@ export interface Delta {
   readonly key: string
   readonly place: Place
   readonly text: string
-  readonly with: (text: string) => Frame
 }
 
 /** What a frame says; a frame of an empty part says nothing of the model's. */
 export interface Part {
   readonly delta?: Delta
   /** Texts that it says whole. */
-  readonly whole?: { readonly texts: ReadonlyArray<PlacedText>; readonly with: (texts: ReadonlyArray<string>) => Frame }
+  readonly whole?: ReadonlyArray<PlacedText>
   /** It begins a call, which is judged as a whole. */
   readonly begins?: boolean
   /** What came before it is complete. */
@@ -36,6 +35,8 @@ export interface Part {
 /** Reads the frames of one stream. It has state, made anew for each. */
 export interface FrameReader {
   readonly read: (frame: Frame) => Part
+  /** The frame with other texts in the places of those that were read of it: of its piece, or of those that it says whole. */
+  readonly rewrite: (frame: Frame, texts: ReadonlyArray<string>) => Frame
   /** Called with every frame that goes out, in order; returns it as it does. */
   readonly emit: (frame: Frame) => Frame
   /** The frames that end a reply of which nothing more may pass. `usage`: what a final chunk says of tokens. */
@@ -44,46 +45,66 @@ export interface FrameReader {
   readonly report: (frames: ReadonlyArray<Frame>, actions: ReadonlyArray<GuardAction>) => ReadonlyArray<Frame>
 }
 
-const nothing: Part = {}
+/** What a frame says, and the same frame with other texts. What waits has only the first: the rest holds all that was parsed. */
+interface Found extends Part {
+  readonly with?: (texts: ReadonlyArray<string>) => Frame
+}
+type Find = (frame: Frame, fields: JsonObject) => Found
+
+const nothing: Found = {}
 
 const withData = (frame: Frame, fields: JsonObject): Frame => ({ ...frame, data: jsonText(fields) })
 
+const partOf = ({ with: _, ...part }: Found): Part => part
+const rewriteBy =
+  (find: Find): FrameReader["rewrite"] =>
+  (frame, texts) =>
+    find(frame, readExactObject(frame.data) ?? {}).with?.(texts) ?? frame
+
+/** A piece of a text. */
+const pieceOf = (key: string, place: Place, text: string, print: (text: string) => Frame): Found => ({
+  delta: { key, place, text },
+  with: ([other = ""]) => print(other)
+})
+
 /** A part of the texts in these fields; nothing where there are none. `dataOf`: the frame's data with other fields. */
-const wholeOf = (frame: Frame, fields: JsonObject, where: Fields, dataOf = (fields: JsonObject) => fields): Part => {
-  const texts = textsOf(where, fields)
+const wholeOf = (frame: Frame, fields: JsonObject, where: Fields, dataOf = (fields: JsonObject) => fields): Found => {
+  const whole = textsOf(where, fields)
   const print = (others: ReadonlyArray<string>) => withData(frame, dataOf(withTexts(where, fields, others) ?? fields))
-  return texts.length === 0 ? nothing : { whole: { texts, with: print } }
+  return whole.length === 0 ? nothing : { whole, with: print }
 }
 
 const chatReader = (reply: Fields): FrameReader => {
   let heading: JsonObject = {}
+  const find: Find = (frame, fields) => {
+    const choice = objectOf(arrayOf(fields.choices)[0])
+    const delta = objectOf(choice.delta)
+    const changedFrame = (changed: JsonObject): Frame => {
+      const logprobs = choice.logprobs === undefined ? {} : { logprobs: null }
+      return withData(frame, { ...fields, choices: [{ ...choice, delta: { ...delta, ...changed }, ...logprobs }] })
+    }
+    if (typeof choice.finish_reason === "string") return { ...wholeOf(frame, fields, reply), ends: true, last: true }
+    const call = objectOf(arrayOf(delta.tool_calls)[0])
+    const { arguments: args, name } = objectOf(call.function)
+    if (typeof name === "string") return { ...wholeOf(frame, fields, { choices: "assistant" }), begins: true }
+    if (typeof args === "string") {
+      return pieceOf(`call ${numberOf(call.index) ?? 0}`, "arguments", args, (text) =>
+        changedFrame({ tool_calls: [{ ...call, function: { arguments: text } }] })
+      )
+    }
+    const key = ["content", "refusal"].find((key) => typeof delta[key] === "string")
+    if (key === undefined) return wholeOf(frame, fields, { choices: "assistant" })
+    return pieceOf(key, "assistant", textOf(delta[key]) ?? "", (text) => changedFrame({ [key]: text }))
+  }
   return {
     read: (frame) => {
       const fields = readExactObject(frame.data)
       if (fields === undefined) return nothing
-      const { choices, created, id, model, object } = fields
+      const { created, id, model, object } = fields
       heading = { id: id ?? "", object: object ?? "", created: created ?? 0, model: model ?? "" }
-      const choice = objectOf(arrayOf(choices)[0])
-      const delta = objectOf(choice.delta)
-      const changedFrame = (changed: JsonObject): Frame => {
-        const logprobs = choice.logprobs === undefined ? {} : { logprobs: null }
-        return withData(frame, { ...fields, choices: [{ ...choice, delta: { ...delta, ...changed }, ...logprobs }] })
-      }
-      if (typeof choice.finish_reason === "string") {
-        return { ...wholeOf(frame, fields, reply), ends: true, last: true }
-      }
-      const call = objectOf(arrayOf(delta.tool_calls)[0])
-      const { arguments: args, name } = objectOf(call.function)
-      if (typeof name === "string") return { ...wholeOf(frame, fields, { choices: "assistant" }), begins: true }
-      if (typeof args === "string") {
-        const print = (text: string) => changedFrame({ tool_calls: [{ ...call, function: { arguments: text } }] })
-        return { delta: { key: `call ${numberOf(call.index) ?? 0}`, place: "arguments", text: args, with: print } }
-      }
-      const key = ["content", "refusal"].find((key) => typeof delta[key] === "string")
-      if (key === undefined) return wholeOf(frame, fields, { choices: "assistant" })
-      const print = (text: string) => changedFrame({ [key]: text })
-      return { delta: { key, place: "assistant", text: textOf(delta[key]) ?? "", with: print } }
+      return partOf(find(frame, fields))
     },
+    rewrite: rewriteBy(find),
     emit: (frame) => frame,
     withheld: (usage) => {
       const chunk = (choice: JsonObject, usage?: object): Frame => ({
@@ -115,40 +136,43 @@ const messagesReader = (): FrameReader => {
   /** Blocks that the caller has seen begin, and not end. */
   const open = new Set<number>()
   let characters = 0
-  const deltaPart = (frame: Frame, fields: JsonObject): Part => {
+  const findDelta: Find = (frame, fields) => {
     const delta = objectOf(fields.delta)
     const key = String(numberOf(fields.index) ?? -1)
     if (delta.type === "signature_delta") return { signs: key }
     for (const [field, place] of pieces) {
       const text = textOf(delta[field])
       if (text === undefined) continue
-      characters += text.length
-      const print = (other: string) => withData(frame, { ...fields, delta: { ...delta, [field]: other } })
-      return { delta: { key, place, text, with: print } }
+      return pieceOf(key, place, text, (other) => withData(frame, { ...fields, delta: { ...delta, [field]: other } }))
     }
     return wholeOf(frame, fields, { delta: "assistant" })
   }
+  const find: Find = (frame, fields) => {
+    switch (frame.event) {
+      case "content_block_delta":
+        return findDelta(frame, fields)
+      case "content_block_start": {
+        const begins = /_use$/.test(textOf(objectOf(fields.content_block).type) ?? "")
+        return { ...wholeOf(frame, fields, { content_block: "assistant" }), begins }
+      }
+      case "content_block_stop":
+      case "message_delta":
+        return { ends: true }
+      case "message_stop":
+        return { ends: true, last: true }
+      case "message_start":
+        return wholeOf(frame, fields, { message: "assistant" })
+      default:
+        return wholeOf(frame, fields, { x_gateway_governance: "arguments" })
+    }
+  }
   return {
     read: (frame) => {
-      const fields = readExactObject(frame.data) ?? {}
-      switch (frame.event) {
-        case "content_block_delta":
-          return deltaPart(frame, fields)
-        case "content_block_start": {
-          const begins = /_use$/.test(textOf(objectOf(fields.content_block).type) ?? "")
-          return { ...wholeOf(frame, fields, { content_block: "assistant" }), begins }
-        }
-        case "content_block_stop":
-        case "message_delta":
-          return { ends: true }
-        case "message_stop":
-          return { ends: true, last: true }
-        case "message_start":
-          return wholeOf(frame, fields, { message: "assistant" })
-        default:
-          return wholeOf(frame, fields, { x_gateway_governance: "arguments" })
-      }
+      const part = partOf(find(frame, readExactObject(frame.data) ?? {}))
+      characters += part.delta?.text.length ?? 0
+      return part
     },
+    rewrite: rewriteBy(find),
     emit: (frame) => {
       const index = () => numberOf(objectOf(readExactObject(frame.data)).index) ?? -1
       if (frame.event === "content_block_start") open.add(index())
@@ -199,31 +223,36 @@ const responsesReader = (reply: Fields): FrameReader => {
     const places = [fields.output_index, fields.content_index, fields.summary_index, fields.command_index]
     return [name.replace(/\.\w+$/, ""), ...places].join(" ")
   }
+  const find: Find = (frame, fields) => {
+    const name = frame.event ?? ""
+    if (isObject(fields.response)) {
+      const whole = wholeOf(frame, fields.response, reply, (response) => ({ ...fields, response }))
+      const last = /\.(?:completed|incomplete|failed)$/.test(name)
+      return { ...whole, ends: last, last }
+    }
+    const { delta } = fields
+    if (name.endsWith(".delta") && typeof delta === "string") {
+      const { logprobs, obfuscation: _, ...rest } = fields
+      const unlikely = logprobs === undefined ? {} : { logprobs: [] }
+      return pieceOf(keyOf(name, fields), placeOfEvent(name), delta, (text) =>
+        withData(frame, { ...rest, delta: text, ...unlikely })
+      )
+    }
+    const part = wholeOf(frame, fields, responsesFields)
+    const isLeaf = fields.item === undefined && fields.part === undefined
+    if (name.endsWith(".done")) return { ...part, ends: true, repeats: isLeaf ? keyOf(name, fields) : undefined }
+    const begins = /_call$/.test(textOf(objectOf(fields.item).type) ?? "") || fields.command !== undefined
+    return { ...part, begins }
+  }
   return {
     read: (frame) => {
       const fields = readExactObject(frame.data)
-      const name = frame.event ?? ""
       if (fields === undefined) return nothing
-      if (isObject(fields.response)) {
-        const { response } = fields
-        if (name === "response.created" || name === "response.in_progress") begun = response
-        const whole = wholeOf(frame, response, reply, (response) => ({ ...fields, response }))
-        const last = /\.(?:completed|incomplete|failed)$/.test(name)
-        return { ...whole, ends: last, last }
-      }
-      const { delta } = fields
-      if (name.endsWith(".delta") && typeof delta === "string") {
-        const { logprobs, obfuscation: _, ...rest } = fields
-        const unlikely = logprobs === undefined ? {} : { logprobs: [] }
-        const print = (text: string) => withData(frame, { ...rest, delta: text, ...unlikely })
-        return { delta: { key: keyOf(name, fields), place: placeOfEvent(name), text: delta, with: print } }
-      }
-      const part = wholeOf(frame, fields, responsesFields)
-      const isLeaf = fields.item === undefined && fields.part === undefined
-      if (name.endsWith(".done")) return { ...part, ends: true, repeats: isLeaf ? keyOf(name, fields) : undefined }
-      const begins = /_call$/.test(textOf(objectOf(fields.item).type) ?? "") || fields.command !== undefined
-      return { ...part, begins }
+      const isBegin = frame.event === "response.created" || frame.event === "response.in_progress"
+      if (isBegin && isObject(fields.response)) begun = fields.response
+      return partOf(find(frame, fields))
     },
+    rewrite: rewriteBy(find),
     emit: (frame) => {
       const fields = readExactObject(frame.data)
       const own = numberOf(fields?.sequence_number)

@@ -5,16 +5,10 @@
 import { Array as Arr, Cause, Effect, Fiber, Option, Pull, Scope, Stream } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import { EndedEarly, type Frame, type Frames } from "../stream/Frame.ts"
-import type { Part } from "./frames.ts"
 import { type Entry, type GuardStreamOptions, heldReply, makeQueue, reported } from "./heldReply.ts"
 
 /** In the place of a frame that has passed: it would take many times the memory of its words. */
 const passed: Frame = { data: "" }
-const wordsOf = ({ delta, whole, ...part }: Part): Part => ({
-  ...part,
-  ...(delta === undefined ? {} : { delta: { ...delta, with: () => passed } }),
-  ...(whole === undefined ? {} : { whole: { ...whole, with: () => passed } })
-})
 
 /** Passes frames as they come, and asks beside them; before the last ones it waits for what was asked. */
 const passedReply = (options: GuardStreamOptions) => {
@@ -36,7 +30,7 @@ const passedReply = (options: GuardStreamOptions) => {
   })
   return Effect.fnUntraced(function* (frames: ReadonlyArray<Frame>, isEnd = false) {
     queue.take(
-      frames.map((frame) => ({ frame: passed, part: wordsOf(reader.read(frame)) })),
+      frames.map((frame) => ({ frame: passed, part: reader.read(frame) })),
       isEnd
     )
     for (const entry of queue.judgeable()) waiting.push(entry)

@@ -102,7 +102,7 @@ const isInCall = ({ begins, delta }: Part): boolean => begins === true || delta?
 const isWhole = ({ whole }: Part): boolean => whole !== undefined
 
 /** Frames that wait; `all`: until the reply is complete. */
-export const makeQueue = ({ about, acted, guards }: GuardStreamOptions, all: boolean) => {
+export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, all: boolean) => {
   const texts = makeTexts(about.surface === "responses")
   /** The end of what came and of what was judged, and the keys of what was changed. */
   const tails = new Map<string, string>()
@@ -157,7 +157,7 @@ export const makeQueue = ({ about, acted, guards }: GuardStreamOptions, all: boo
     const delta = split?.part.delta
     if (split !== undefined && delta !== undefined && at !== undefined && at < delta.text.length) {
       const pieceOf = (text: string): Entry => ({
-        frame: delta.with(text),
+        frame: reader.rewrite(split.frame, [text]),
         part: { ...split.part, delta: { ...delta, text } }
       })
       entries.splice(-1, 1, pieceOf(delta.text.slice(0, at)))
@@ -178,18 +178,17 @@ export const makeQueue = ({ about, acted, guards }: GuardStreamOptions, all: boo
       slots.push(slot)
       return slot
     }
-    const read = entries.map(({ frame, part: { delta, repeats, signs, whole } }) => {
+    const owns = entries.map(({ part: { delta, repeats, whole } }) => {
       if (delta !== undefined) {
         const { key, place, text } = delta
         const known = keyed.get(key)
         if (known !== undefined) known.text += text
         else keyed.set(key, add({ place, text, after: "", before: judgedTails.get(key) ?? "" }))
       }
-      if (repeats !== undefined) texts.complete(repeats, whole?.texts ?? [])
-      const own = whole?.texts.map(({ place, text }) =>
+      if (repeats !== undefined) texts.complete(repeats, whole ?? [])
+      return whole?.map(({ place, text }) =>
         texts.isKnown(text) ? undefined : add({ place, text, after: text, before: "" })
       )
-      return { frame, delta, signs, whole, own }
     })
     const asked = slots.filter(({ text }) => text !== "")
     if (asked.length > 0) {
@@ -202,7 +201,8 @@ export const makeQueue = ({ about, acted, guards }: GuardStreamOptions, all: boo
     const out: Array<Frame> = []
     /** Keys whose other text has gone out, all of it in the place of the first piece. */
     const done = new Set<string>()
-    for (const { delta, frame, own, signs, whole } of read) {
+    for (const [n, { frame, part }] of entries.entries()) {
+      const { delta, signs, whole } = part
       if (signs !== undefined && changed.has(signs)) continue
       if (delta !== undefined) {
         const { key, text } = delta
@@ -214,12 +214,12 @@ export const makeQueue = ({ about, acted, guards }: GuardStreamOptions, all: boo
           done.add(key)
           changed.add(key)
           texts.went(key, slot.after)
-          if (slot.after !== "") out.push(delta.with(slot.after))
+          if (slot.after !== "") out.push(reader.rewrite(frame, [slot.after]))
         }
       } else if (whole !== undefined) {
-        const others = whole.texts.map(({ text }, at) => own?.[at]?.after ?? texts.instead(text) ?? text)
-        for (const [at, { text }] of whole.texts.entries()) texts.saidWhole(text, others[at] ?? text)
-        out.push(whole.texts.every(({ text }, at) => text === others[at]) ? frame : whole.with(others))
+        const others = whole.map(({ text }, at) => owns[n]?.[at]?.after ?? texts.instead(text) ?? text)
+        for (const [at, { text }] of whole.entries()) texts.saidWhole(text, others[at] ?? text)
+        out.push(whole.every(({ text }, at) => text === others[at]) ? frame : reader.rewrite(frame, others))
       } else out.push(frame)
     }
     return out

@@ -416,8 +416,26 @@ it.each([
     })
   const { delta } = read(`${name}.delta`, { delta: "a" })
   assert.deepInclude(delta, { place: "arguments", text: "a" })
-  assert.deepStrictEqual(read(`${name}.done`, { [field]: "a" }).whole?.texts, [{ place: "arguments", text: "a" }])
+  assert.deepStrictEqual(read(`${name}.done`, { [field]: "a" }).whole, [{ place: "arguments", text: "a" }])
 })
+
+it.each([
+  ["chat", undefined, { choices: [{ delta: { tool_calls: [{ index: 0, function: { arguments: "a" } }] } }] }],
+  ["chat", undefined, { choices: [{ delta: {}, finish_reason: "stop" }] }],
+  ["messages", "content_block_delta", { index: 0, delta: { type: "input_json_delta", partial_json: "a" } }],
+  ["messages", "content_block_start", { index: 0, content_block: { type: "tool_use", name: "f", input: { a: "b" } } }],
+  ["responses", "response.function_call_arguments.delta", { delta: "a", output_index: 0 }],
+  ["responses", "response.completed", { response: { output: [{ type: "message", content: [{ text: "a" }] }] } }]
+] as const)(
+  "what is read of a frame is plain data, so that nothing that was parsed waits with it: %s %s",
+  (...given) => {
+    const [surface, event, fields] = given
+    const { read } = frameReader(surface, { chat, messages, responses }[surface].guarded.reply)
+    const part = read({ data: JSON.stringify(fields), ...(event === undefined ? {} : { event }) })
+    // Functions cannot be cloned; what they hold would stay in memory.
+    assert.deepStrictEqual(structuredClone(part), part)
+  }
+)
 
 describe("the end of a sentence", () => {
   it.each([
@@ -450,16 +468,14 @@ describe("a source that a frame names", () => {
     ]
   ] as const
   it.each(frames)("is a text of the reply (%s)", (surface, event, fields, addresses) => {
-    const { whole } = frameReader(surface, { chat, messages, responses }[surface].guarded.reply).read({
-      event,
-      data: JSON.stringify({ type: event, index: 0, ...fields })
-    })
+    const { read, rewrite } = frameReader(surface, { chat, messages, responses }[surface].guarded.reply)
+    const frame = { event, data: JSON.stringify({ type: event, index: 0, ...fields }) }
     assert.deepStrictEqual(
-      whole?.texts,
+      read(frame).whole,
       ["quoted", ...addresses].map((text) => ({ place: "assistant", text }))
     )
-    const other = whole?.with(["other", ...addresses.map(() => "other")])
-    assert.include(other?.data, '"other"')
-    assert.notInclude(other?.data, "quoted")
+    const { data } = rewrite(frame, ["other", ...addresses.map(() => "other")])
+    assert.include(data, '"other"')
+    assert.notInclude(data, "quoted")
   })
 })
