@@ -1,8 +1,9 @@
 /** The commands: `serve`, `keys`, `teams`, `catalog`, `usage`, `doctor`, `chat`, with their help. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect } from "effect"
-import { Command } from "effect/cli"
+import { Console, Effect, Layer } from "effect"
+import { CliOutput, Command } from "effect/cli"
 import { version } from "../../contract/version.ts"
+import { oneLine } from "../../limits/files.ts"
 import { catalogCommand } from "./catalog.ts"
 import { chatCommand } from "./chat.ts"
 import { doctorCommand } from "./doctor.ts"
@@ -28,4 +29,16 @@ const gateway = Command.make("gateway").pipe(
   ])
 )
 
-export const command = Command.run(gateway, { version }).pipe(Effect.provide(NodeServices.layer))
+/** What is wrong with a command goes to standard error, in a line; help that was asked for is the answer. */
+const presenter = CliOutput.layerPresenter({
+  present: (event) => {
+    if (event._tag !== "InvalidInvocation") return CliOutput.defaultPresenter.present(event)
+    const problems = event.errors.map(({ message }) => oneLine(message)).join("; ")
+    const help = ["npm run gateway --", ...event.commandPath.slice(1), "--help"].join(" ")
+    return Console.error(`gateway: ${problems}. Help: ${help}`)
+  }
+})
+
+export const command = Command.run(gateway, { version }).pipe(
+  Effect.provide(Layer.merge(NodeServices.layer, presenter))
+)

@@ -1,5 +1,5 @@
 /** `doctor`: what is wrong with this configuration, and how to fix it (docs/operation.md#doctor). */
-import { Console, Effect } from "effect"
+import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { environment } from "../../Settings.ts"
 import { Reported } from "../../wire/OperatorError.ts"
@@ -21,7 +21,7 @@ export const doctorCommand = Command.make(
     // The checks load half of the gateway, which the other commands do not need.
     const { examine } = yield* Effect.promise(() => import("../doctor/examine.ts"))
     const findings = yield* examine(environment(), live)
-    yield* Console.log(json ? reportJson(findings) : reportText(findings))
+    yield* print(json ? reportJson(findings) : reportText(findings))
     if (!passed(findings)) return yield* new Reported({ message: "a check failed" })
   })
 ).pipe(Command.withDescription("Check this configuration, and say how to fix it; exits with 1 when a check fails"))

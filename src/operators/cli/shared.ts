@@ -1,15 +1,26 @@
 /** What the commands share: settings, flags, how they print and how they fail. */
 import { hostname, userInfo } from "node:os"
-import { Console, Effect, Option } from "effect"
+import { Effect, Option, Stdio, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
 import { type Act, Audit } from "../../audit/Audit.ts"
+import { codeOf, fileError } from "../../limits/files.ts"
 import { appendAudit } from "../../limits/UsageLog.ts"
 import { environment, type GatewaySettings, load, recordOptions } from "../../Settings.ts"
 import { rephrase } from "../../wire/OperatorError.ts"
 
 export const settings = Effect.suspend(() => load(environment()))
 
-export const print = (text: string) => Console.log(text.trimEnd())
+/** Node's console drops what cannot be written, as on a full disk. A reader that has left wants no more. */
+export const print = Effect.fnUntraced(function* (text: string) {
+  const { stdout } = yield* Stdio.Stdio
+  yield* Stream.run(Stream.make(`${text.trimEnd()}\n`), stdout()).pipe(
+    Effect.catchIf(
+      (cause) => codeOf(cause) === "EPIPE",
+      () => Effect.void
+    ),
+    Effect.mapError(fileError("write", "standard output"))
+  )
+})
 
 export const optionalText = (name: string, description: string) =>
   Flag.String(name).pipe(Flag.withDescription(description), Flag.withDefault(undefined))
@@ -38,8 +49,11 @@ const printAudited = Effect.fnUntraced(function* <E, R>(
     acts.map((act) => ({ ...act, actor })),
     recordOptions(gateway)
   )
-  const recorded = rephrase(appending, (why) => `it is done, but the audit log has no event of it: ${why}`)
-  yield* Effect.ensuring(recorded, print(done))
+  const recorded = yield* Effect.exit(
+    rephrase(appending, (why) => `it is done, but the audit log has no event of it: ${why}`)
+  )
+  yield* print(done)
+  return yield* recorded
 })
 
 export const printing = <const Config extends Command.Command.Config, E, R>(

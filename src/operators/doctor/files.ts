@@ -93,7 +93,7 @@ export const chainFound = Effect.fnUntraced(function* (cert: string, key?: strin
   return key === undefined ? found : [...found, ...(yield* modeFound(key, warn))]
 })
 
-export const atStart = "Renew it; the file is read when the gateway starts."
+export const atStart = "Renew it, or take it out where nothing needs it; the file is read when the gateway starts."
 
 /** Certificates of authorities, one of which is enough: of those in force, the next that ends. */
 export const bundleFound = Effect.fnUntraced(function* (file: string, renew = atStart) {

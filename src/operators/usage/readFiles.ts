@@ -6,6 +6,7 @@ import { pipeline, type Readable } from "node:stream"
 import { createGunzip } from "node:zlib"
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, FileSystem, Stream } from "effect"
+import { fileError } from "../../limits/files.ts"
 import { getOrInsert } from "../../wire/getOrInsert.ts"
 import { fail, OperatorError } from "../../wire/OperatorError.ts"
 
@@ -83,10 +84,10 @@ export const checkFiles = Effect.fnUntraced(function* (names: ReadonlyArray<stri
   const files = [...byPath.values()]
   const once = new Set(["-"])
   for (const file of files.filter((name) => name !== "-")) {
-    const { type } = yield* Effect.mapError(
-      fs.stat(file),
-      ({ reason }) =>
-        new OperatorError({ message: `${file} ${reason._tag === "NotFound" ? "does not exist" : reason.message}` })
+    const { type } = yield* Effect.mapError(fs.stat(file), (error) =>
+      error.reason._tag === "NotFound"
+        ? new OperatorError({ message: `${file} does not exist` })
+        : fileError("read", file)(error)
     )
     if (type === "Directory") return yield* fail(`${file} is a directory; name files, such as ${file}/*.jsonl`)
     if (type !== "File") once.add(file)

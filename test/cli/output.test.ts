@@ -1,0 +1,58 @@
+/** What commands say of wrong calls, and of an answer that cannot be written. */
+import { spawnSync } from "node:child_process"
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import { start } from "../operation/child.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "gateway-output-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+describe("a command that is called wrong", () => {
+  it.concurrent.each([
+    ["nope", /^gateway: Unknown subcommand "nope" .* Help: npm run gateway -- --help\n$/],
+    ["keys create", /^gateway: Missing required flag: --name\. Help: npm run gateway -- keys create --help\n$/],
+    ["keys create --nmae x", /^gateway: Unrecognized flag: --nmae .*--name.* Help: .*\n$/],
+    ["keys create --name a --name b", /^gateway: Invalid value for flag --name: .*at most 1.*\n$/],
+    ["usage --format x", /^gateway: .*--format: "x".*"csv".* Help: npm run gateway -- usage --help\n$/],
+    ["doctor more", /^gateway: Unexpected positional argument: "more"\. Help: .*\n$/]
+  ])("says so in one line on standard error, and what helps: %s", async (args, expected) => {
+    const { code, stderr, stdout } = await start(args.split(" ")).ended
+    assert.deepStrictEqual([code, stdout], [1, ""])
+    assert.match(stderr, expected)
+  })
+
+  it.concurrent("prints help that was asked for as its answer", async () => {
+    const { code, stderr, stdout } = await start(["keys", "create", "--help"]).ended
+    assert.deepStrictEqual([code, stderr], [0, ""])
+    assert.include(stdout, "--name string")
+  })
+})
+
+describe.runIf(existsSync("/dev/full"))("an answer that cannot be written", () => {
+  const to = (path: string, args: string) => {
+    const output = openSync(path, "w")
+    const main = new URL("../../src/main.ts", import.meta.url).pathname
+    const options = { cwd: folder, env: { PATH: process.env.PATH }, encoding: "utf8" } as const
+    const ended = spawnSync(process.execPath, [main, ...args.split(" ")], {
+      ...options,
+      stdio: ["ignore", output, "pipe"]
+    })
+    closeSync(output)
+    return ended
+  }
+
+  it.each(["catalog schema", "keys list", "doctor --json", "keys create --name x"])("is a failure: %s", (args) => {
+    const { status, stderr } = to("/dev/full", args)
+    assert.strictEqual(status, 1)
+    assert.match(stderr, /^gateway: cannot write standard output: the disk is full: ENOSPC.*\n$/)
+  })
+
+  it("is none where its reader has left", () => {
+    const main = new URL("../../src/main.ts", import.meta.url).pathname
+    const piped = `set -o pipefail; "${process.execPath}" "${main}" catalog check | true`
+    const { status, stderr } = spawnSync("bash", ["-c", piped], { cwd: folder, encoding: "utf8" })
+    assert.deepStrictEqual([status, stderr], [0, ""])
+  })
+})
