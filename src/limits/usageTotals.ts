@@ -40,7 +40,6 @@ export const usageTotalsOf = ({ spent }: Pick<Ledger["Service"], "spent">, { key
     return { keys: uses.slice(0, keys.length), teams: uses.slice(keys.length) }
   })
 }
-export type UsageTotals = Effect.Success<ReturnType<typeof usageTotalsOf>>
 
 /** Of this month's accounts, those that get no settlement. */
 const uncounted = (caller: CallerIdentity, now: number, unit: Unit): ReadonlyArray<Account> => {

@@ -414,14 +414,11 @@ describe("doctor", () => {
           `^ok: .*chain.* 2126-.*\nwarn: .*chain.*CN=CA.* expires .*again without.*\nwarn: .*${next} .*CN=CA.*`
         )
       )
-      assert.match(
-        shown(found, "extra CA"),
-        new RegExp(`^warn: .*${next} .*CN=CA.* expires .* when the gateway starts`)
-      )
+      assert.match(shown(found, "extra CA"), new RegExp(`^warn: .*${next} .*CN=CA.* expires .* Renew it`))
       assert.match(shown(found, "certificate azure"), /^ok: .*own\.pem .* until 2126-.*\nwarn: .*others may read it/)
       assert.match(
         shown(found, "collector"),
-        /^warn: .*reached.*\nwarn: .*ca\.pem .*expires.*starts\.\nok: .*chain.*\nwarn: .*chain.*CN=CA.* expires .*starts\.$/
+        /^warn: .*reached.*\nwarn: .*ca\.pem .*expires.*restart\.\nok: .*chain.*\nwarn: .*chain.*CN=CA.* expires .*restart\.$/
       )
       const later = yield* at(40)
       assert.match(

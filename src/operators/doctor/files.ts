@@ -64,14 +64,10 @@ const day = 86_400_000
 const titleOf = (file: string, certificate: X509Certificate) =>
   `${file} (${fieldsOf(certificate).subject || "no subject"})`
 
-const inTheFile = "Renew it; the gateway reads the files again without a restart."
+const renew =
+  "Renew it, or take it out where nothing needs it. Files of TLS, identity and guards are read again without a restart."
 
-const certificateFound = (
-  file: string,
-  certificate: X509Certificate,
-  now: number,
-  { renew = inTheFile, unusable = fail } = {}
-): Found => {
+const certificateFound = (file: string, certificate: X509Certificate, now: number, unusable = fail): Found => {
   const { validFromDate, validToDate } = certificate
   const name = titleOf(file, certificate)
   const date = validToDate.toISOString().slice(0, 10)
@@ -86,24 +82,22 @@ const certificateFound = (
 }
 
 /** A certificate and those of the authorities between, all of which are needed, and who may read its key. */
-export const chainFound = Effect.fnUntraced(function* (cert: string, key?: string, renew = inTheFile) {
+export const chainFound = Effect.fnUntraced(function* (cert: string, key?: string) {
   const chain = yield* readCertificates(cert)
   const now = yield* Clock.currentTimeMillis
-  const found = chain.map((certificate) => certificateFound(cert, certificate, now, { renew }))
+  const found = chain.map((certificate) => certificateFound(cert, certificate, now))
   return key === undefined ? found : [...found, ...(yield* modeFound(key, warn))]
 })
 
-export const atStart = "Renew it, or take it out where nothing needs it; the file is read when the gateway starts."
-
 /** Certificates of authorities, one of which is enough: of those in force, the next that ends. */
-export const bundleFound = Effect.fnUntraced(function* (file: string, renew = atStart) {
+export const bundleFound = Effect.fnUntraced(function* (file: string) {
   const all = yield* readCertificates(file)
   const now = yield* Clock.currentTimeMillis
   const [next = all[0]] = all
     .filter((one) => isInTime(one, now))
     .sort((one, other) => one.validToDate.getTime() - other.validToDate.getTime())
   const name = all.length === 1 ? file : `${file}: of ${all.length} certificates the next`
-  return certificateFound(name, next, now, { renew })
+  return certificateFound(name, next, now)
 })
 
 const plainFound = (settings: GatewaySettings) =>
@@ -119,7 +113,7 @@ const plainFound = (settings: GatewaySettings) =>
 export const tlsFound = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const files = yield* checkTlsFiles(settings)
   if (files === undefined) return yield* plainFound(settings)
-  const clients = files.clientCa === undefined ? [] : [yield* bundleFound(files.clientCa, inTheFile)]
+  const clients = files.clientCa === undefined ? [] : [yield* bundleFound(files.clientCa)]
   return [...(yield* chainFound(files.cert, files.key)), ...clients]
 })
 
@@ -235,7 +229,7 @@ const authorityFound = (file: string, { issuers, name, needsList }: Authority, n
     !needsList || lists.some(({ nextUpdate }) => now < nextUpdate)
   const state = issuers.some((issuer) => isInTime(issuer.certificate, now) && hasList(issuer)) ? warn : fail
   return issuers.flatMap((issuer) => {
-    const found = certificateFound(title, issuer.certificate, now, { unusable: state })
+    const found = certificateFound(title, issuer.certificate, now, state)
     if (hasList(issuer)) return [found]
     const words = `${titleOf(title, issuer.certificate)} has no revocation list in force: what it has issued is refused`
     return [found, state(words, "Fetch the authority's list, regularly.")]

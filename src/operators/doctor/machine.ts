@@ -5,7 +5,7 @@ import { cryptoFacts, describeCrypto, requireFips } from "../../fips.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
 import { exportedSignals, exporterVariable } from "../../telemetry/telemetryLayer.ts"
 import { fail, ok, orFail, orStartFails, warn } from "./Finding.ts"
-import { atStart, bundleFound, chainFound } from "./files.ts"
+import { bundleFound, chainFound } from "./files.ts"
 
 /** The error code of listening there, or undefined where it works. The port is given back. */
 const listenError = (host: string, port: number) =>
@@ -130,7 +130,7 @@ export const collectorFound = Effect.fnUntraced(function* (environment: Environm
   const found = yield* Effect.all([
     Effect.forEach(valuesOf("ENDPOINT"), endpointFound),
     Effect.forEach(valuesOf("CERTIFICATE"), (file) => bundleFound(file)),
-    Effect.forEach(valuesOf("CLIENT_CERTIFICATE"), (file) => chainFound(file, undefined, atStart))
+    Effect.forEach(valuesOf("CLIENT_CERTIFICATE"), (file) => chainFound(file))
   ])
   return found.flat(2)
 })
