@@ -122,9 +122,9 @@ const conforms = (store: () => Store) => {
         const hold = (id: string, amount: number, lasts: Duration.Duration) =>
           ledger.hold({ id, demands: [{ account: a, amount, least: amount, limit: 100 }], lease: lasts })
         const short = crypto.randomUUID()
-        assert.isTrue((yield* hold(short, 100, Duration.millis(40))).granted)
+        assert.isTrue((yield* hold(short, 100, Duration.millis(400))).granted)
         assert.isFalse((yield* hold(crypto.randomUUID(), 100, lease)).granted)
-        yield* Effect.sleep("80 millis")
+        yield* Effect.sleep("500 millis")
         assert.isTrue((yield* hold(crypto.randomUUID(), 30, lease)).granted)
         const late = ledger.settle(short, [{ account: a, amount: 70 }])
         yield* Effect.andThen(late, late)

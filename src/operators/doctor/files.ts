@@ -89,15 +89,18 @@ export const chainFound = Effect.fnUntraced(function* (cert: string, key?: strin
   return key === undefined ? found : [...found, ...(yield* modeFound(key, warn))]
 })
 
-/** Certificates of authorities, one of which is enough: of those in force, the next that ends. */
-export const bundleFound = Effect.fnUntraced(function* (file: string) {
+/**
+ * Certificates of authorities, of which one in force is enough: the last that ends; for the callers' the next, because each may have
+ * issued some of theirs.
+ */
+export const bundleFound = Effect.fnUntraced(function* (file: string, which: "last" | "next" = "last") {
   const all = yield* readCertificates(file)
   const now = yield* Clock.currentTimeMillis
-  const [next = all[0]] = all
+  const inForce = all
     .filter((one) => isInTime(one, now))
     .sort((one, other) => one.validToDate.getTime() - other.validToDate.getTime())
-  const name = all.length === 1 ? file : `${file}: of ${all.length} certificates the next`
-  return certificateFound(name, next, now)
+  const name = all.length === 1 ? file : `${file}: of ${all.length} certificates the ${which}`
+  return certificateFound(name, inForce.at(which === "next" ? 0 : -1) ?? all[0], now)
 })
 
 const plainFound = (settings: GatewaySettings) =>
@@ -113,7 +116,7 @@ const plainFound = (settings: GatewaySettings) =>
 export const tlsFound = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const files = yield* checkTlsFiles(settings)
   if (files === undefined) return yield* plainFound(settings)
-  const clients = files.clientCa === undefined ? [] : [yield* bundleFound(files.clientCa)]
+  const clients = files.clientCa === undefined ? [] : [yield* bundleFound(files.clientCa, "next")]
   return [...(yield* chainFound(files.cert, files.key)), ...clients]
 })
 
