@@ -60,6 +60,8 @@ const none: ReadonlyArray<GovernanceFlag> = []
 const maxInOneStep = 64 * 1024
 /** What a call costs beside its text, in characters. */
 const perCall = 64
+/** What is kept of a call beside its texts, here and by what reads the stream, about as many characters as bytes. */
+const keptPerCall = 512
 
 function* foundIn(call: Call, mode: ScanMode): Slices<Found> {
   if (call.found !== undefined) return call.found
@@ -82,7 +84,7 @@ export const makeAccumulator = (mode: ScanMode = "spec") => {
   let kept = 0
 
   const make = (id: string, name: string): Call => {
-    kept += id.length + name.length
+    kept += keptPerCall + id.length + name.length
     return { id, name, fragments: [], inputs: [], size: 0, found: undefined }
   }
   const begin = (key: string | number, id: string, name: string): Call => {

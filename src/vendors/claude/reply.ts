@@ -33,6 +33,9 @@ type Open =
   | { readonly type: "call"; readonly index: number; readonly input: Json | undefined; empty: boolean }
   | { readonly type: "thinking"; readonly block: { [key: string]: Json } }
 
+/** Blocks of one stream; more than any has, because each takes memory even where it says nothing. */
+const maxBlocks = 100_000
+
 export const reader: Dialect["reader"] = (route, chat) => {
   // JSON that an instruction asked for may come in a fence.
   const filter = jsonFormat(chat) === undefined ? undefined : jsonFenceFilter()
@@ -46,6 +49,7 @@ export const reader: Dialect["reader"] = (route, chat) => {
   let start: JsonObject = {}
   let totals: JsonObject = {}
   let calls = 0
+  let blocks = 0
   let bytes = 0
   let reason: string | undefined
   let guarded = false
@@ -77,6 +81,7 @@ export const reader: Dialect["reader"] = (route, chat) => {
       addShown(textOf(block.text) ?? "", out)
     } else if (isThinking(block)) {
       const thought = { ...block }
+      bytes += bytesOf(thought)
       order.thinking(thought)
       openBlocks.set(at, { type: "thinking", block: thought })
     } else if (block.type === "tool_use") beginCall(at, block, out)
@@ -128,6 +133,7 @@ export const reader: Dialect["reader"] = (route, chat) => {
       const at = numberOf(fields.index) ?? 0
       switch (fields.type) {
         case "content_block_start":
+          if (++blocks > maxBlocks) return unreadable
           // A call may have its input here. Parsed as written, because the block may be sent back.
           begin(at, objectOf(readWrittenObject(data)?.content_block), out)
           break
@@ -171,16 +177,17 @@ export const reader: Dialect["reader"] = (route, chat) => {
   }
 }
 
+const thoughtTexts = ["thinking", "signature", "data"]
+const bytesOf = (block: JsonObject): number =>
+  thoughtTexts.reduce((bytes, name) => bytes + Buffer.byteLength(textOf(block[name]) ?? ""), 0)
+
 /** Thinking and its signature arrive in fragments, and must be given back exactly. Answers how many bytes have come. */
 const append = (block: { [key: string]: Json }, change: JsonObject): number => {
-  let bytes = 0
-  for (const name of ["thinking", "signature"]) {
+  for (const name of thoughtTexts) {
     const text = textOf(change[name])
-    if (text === undefined) continue
-    block[name] = (textOf(block[name]) ?? "") + text
-    bytes += Buffer.byteLength(text)
+    if (text !== undefined) block[name] = (textOf(block[name]) ?? "") + text
   }
-  return bytes
+  return bytesOf(change)
 }
 
 /** The counts that are read of a usage; nothing else is kept. */

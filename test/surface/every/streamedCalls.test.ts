@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { noRoom } from "../../../src/catalog/GatewayError.ts"
+import { unreadable } from "../../../src/catalog/UpstreamFault.ts"
 import { makeAccumulator } from "../../../src/governance/accumulate.ts"
 import type { Protocol } from "../../../src/stream/Frame.ts"
 import { chatProtocol } from "../../../src/surfaces/chat.ts"
@@ -87,28 +88,54 @@ describe("a long call", () => {
   })
 })
 
-it("thinking that is kept for a call takes room as well", async () => {
-  let kept = 0
-  const protocol = chatProtocol({
-    reader: dialect(sonnet).stream(sonnet, chat({})),
-    heading: { id: "c", created: 0, model: "m" },
-    inputEstimate: 1,
-    includeUsage: false
-  })
-  const thinking = {
+describe("what is kept for a call takes room as well", () => {
+  const thinkingOf = (text: string) => ({
     type: "content_block_delta",
     index: 0,
-    delta: { type: "thinking_delta", thinking: "x".repeat(mib) }
-  }
-  const events = [messageStart(), blockStart(0, { type: "thinking", thinking: "", signature: "" })]
-  const got = await relayed(protocol, [...events, ...Array.from({ length: 10 }, () => thinking)], {
+    delta: { type: "thinking_delta", thinking: text }
+  })
+  const redactedOf = (at: number, data: string) => blockStart(at, { type: "redacted_thinking", data })
+  it.each([
+    [
+      "thinking",
+      [blockStart(0, { type: "thinking", thinking: "", signature: "" })],
+      () => thinkingOf("x".repeat(mib)),
+      10
+    ],
+    ["redacted thinking", [], (at: number) => redactedOf(at, "x".repeat(mib)), 10],
+    ["blocks without a text", [], (at: number) => redactedOf(at, ""), 110_000]
+  ])("%s", async (_, first, next, times) => {
+    let kept = 0
+    const protocol = chatProtocol({
+      reader: dialect(sonnet).stream(sonnet, chat({})),
+      heading: { id: "c", created: 0, model: "m" },
+      inputEstimate: 1,
+      includeUsage: false
+    })
+    const events = [messageStart(), ...first, ...Array.from({ length: times }, (_, at) => next(at))]
+    const got = await relayed(protocol, events, {
+      hold: (characters) => {
+        kept += characters
+        return kept > 5 * mib ? noRoom : undefined
+      }
+    })
+    assert.include([noRoom.message, unreadable.message], got.at(-1)?.error?.message)
+    assert.isAtMost(kept, 7 * mib)
+  })
+})
+
+it("calls that say nothing take room, too", async () => {
+  let kept = 0
+  const calls = Array.from({ length: 20_000 }, (_, at) =>
+    blockStart(at, { type: "tool_use", id: "", name: "", input: {} })
+  )
+  const got = await relayed(messagesProtocol("m"), [messageStart(), ...calls], {
     hold: (characters) => {
       kept += characters
       return kept > 5 * mib ? noRoom : undefined
     }
   })
   assert.strictEqual(got.at(-1)?.error?.message, noRoom.message)
-  assert.strictEqual(kept, 6 * mib)
 })
 
 describe("the calls of a stream", () => {
