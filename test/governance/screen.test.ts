@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { forbiddenNames, maxSchemaDepth, type ScreenMode, screen as slices } from "../../src/governance/screen.ts"
+import { forbiddenNames, type ScreenMode } from "../../src/governance/forbiddenNames.ts"
+import { maxSchemaDepth, screen as slices } from "../../src/governance/screen.ts"
 import { maxText } from "../../src/governance/toolSchema.ts"
 import { runNow } from "../../src/wire/slices.ts"
 import { processorTime } from "../support/processorTime.ts"

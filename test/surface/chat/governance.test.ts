@@ -1,6 +1,6 @@
 /** Tools on the chat surface: the screen and the scan (docs/api.md#tool-screen, docs/api.md#tool-call-scan). */
 import { assert, describe, it } from "@effect/vitest"
-import { forbiddenNames } from "../../../src/governance/screen.ts"
+import { forbiddenNames } from "../../../src/governance/forbiddenNames.ts"
 import { chat, folded, functionTool, ok } from "../../support/chat.ts"
 import { kinds, type Said, sixModels } from "../../support/chatKinds.ts"
 import { answering, fakeUpstream, reply, streaming } from "../../support/fakeUpstream.ts"

@@ -1,6 +1,6 @@
 /** What a responses request is refused for, and what of it goes upstream (docs/api.md#responses). */
 import { assert, describe, it } from "@effect/vitest"
-import { forbiddenNames } from "../../../src/governance/screen.ts"
+import { forbiddenNames } from "../../../src/governance/forbiddenNames.ts"
 import { refused } from "../../support/chat.ts"
 import { post } from "../../support/http.ts"
 import { ask, toolWith, weather } from "../../support/responses.ts"
