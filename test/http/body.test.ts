@@ -5,6 +5,7 @@ import { emptyMessage, message } from "../support/claude.ts"
 import { answering, reply } from "../support/fakeUpstream.ts"
 import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
 import { type Got, open, post, raw, rawPost } from "../support/http.ts"
+import { longestTurn } from "../support/longestTurn.ts"
 import { sharedUpstream } from "../support/shared.ts"
 
 const { gateway, upstream } = sharedUpstream({}, answering(reply("200 OK", emptyMessage)))
@@ -249,21 +250,10 @@ describe("shape", () => {
       text(`,"x":"${'\\"'.repeat(9_000_000)}"`),
       text(`,"x":[${"0,".repeat(140_000)}0]`)
     ]
-    // Seen from the process that gateway, cloud and caller share, on a machine that may be busy: a bound for the worst.
+    // Gateway, cloud and caller share this thread: a usual turn is 35 ms, and one of work in one piece 120.
     for (const body of bodies) {
-      const response = open(`${gateway.url}/v1/messages`, body)
-      let worst = 0
-      let last = performance.now()
-      let done = false
-      const timer = setInterval(() => {
-        const now = performance.now()
-        if (!done) worst = Math.max(worst, now - last)
-        last = now
-      }, 1)
-      await (await response).text()
-      done = true
-      clearInterval(timer)
-      assert.isBelow(worst, 1500, "the longest pause")
+      const longest = await longestTurn(async () => (await open(`${gateway.url}/v1/messages`, body)).text())
+      assert.isBelow(longest, 80, "the longest turn")
     }
   })
 })
@@ -280,7 +270,7 @@ describe("a caller that is slow or leaves", () => {
   it("408 for headers that do not come to an end", async () => {
     const caller = raw(slow.port)
     caller.write("POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: sandbox-key\r\n")
-    const got = await caller.closed(4000)
+    const got = await caller.closed()
     assert.match(got, /^HTTP\/1\.1 408 /)
     assert.match(got, /content-type: application\/json/i)
     assert.match(got, /x-request-id: [0-9a-f-]{36}/i)
@@ -292,13 +282,11 @@ describe("a caller that is slow or leaves", () => {
       const caller = raw(slow.port)
       caller.write(rawPost("/v1/messages", '{"model":', { "content-length": "1000" }))
       const timer = trickle ? setInterval(() => caller.write(" "), 50) : undefined
-      const started = Date.now()
-      const got = await caller.until(/\r\n\r\n\{.*\}$/s, 4000)
+      const got = await caller.until(/\r\n\r\n\{.*\}$/s)
       clearInterval(timer)
-      assert.isBelow(Date.now() - started, 3000)
       assert.match(got, /^HTTP\/1\.1 408 /)
       assert.match(got, /\{"type":"error","error":\{"type":"invalid_request_error"/)
-      await caller.closed(3000)
+      await caller.closed()
     }
   })
 

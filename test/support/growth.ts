@@ -1,6 +1,7 @@
 /** How much longer something takes when it has four times as much to do. */
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { Effect, type Exit } from "effect"
+import { slowness } from "./slowness.ts"
 
 /** Runs a step of some name, and answers what it does. */
 export type Step = <A>(name: string, run: () => A) => A
@@ -64,16 +65,6 @@ const most = 2.25
 /** The longest that other requests may be held up at the first size, in milliseconds. */
 const longestStep = 50
 const rounds = 8
-
-const sample = JSON.stringify(Array.from({ length: 40_000 }, (_, at) => ({ name: `v${at}`, at })))
-/** What reading the sample takes where nothing else runs, in milliseconds. */
-const usualPace = 7
-/** So many times as long as usual everything takes on this machine now. */
-const slowness = (): number => {
-  const before = processorTime()
-  JSON.parse(sample)
-  return Math.max(1, (processorTime() - before) / usualPace)
-}
 
 /** What is wrong with steps, by their names; measured again while something looks wrong, because only what is so each time is so. */
 const wrongAt = async (

@@ -1,6 +1,12 @@
-/** The longest turn of the event loop while something runs, in milliseconds of processor time: on a busy machine nearly the same. */
+import { slowness } from "./slowness.ts"
+
+/**
+ * The longest turn of the event loop while something runs, in milliseconds of processor time as a machine would take that does nothing
+ * else.
+ */
 export const longestTurn = async (run: () => Promise<unknown>): Promise<number> => {
   let longest = 0
+  const slow = slowness()
   let over = false
   let before = process.threadCpuUsage()
   const look = () => {
@@ -13,5 +19,5 @@ export const longestTurn = async (run: () => Promise<unknown>): Promise<number> 
   await run()
   over = true
   look()
-  return longest
+  return longest / Math.min(slow, slowness())
 }

@@ -52,7 +52,7 @@ const flags = [
 ]
 
 describe("a long call", () => {
-  it("is scanned in slices, and flagged", { retry: 2, timeout: 60_000 }, async () => {
+  it("is scanned in slices, and flagged", { timeout: 60_000 }, async () => {
     const events = [...begun, ...more(2_000, 'the "quick" fox: jumps\\n'.repeat(500)), ...ended]
     let got: Awaited<ReturnType<typeof relayed>> = []
     const longest = await longestTurn(async () => {

@@ -40,14 +40,14 @@ const servedBody = async (surface: unknown, prepared: object, body: object) => {
   return { longest, flags: record.flags }
 }
 
-it("is scanned in slices", { retry: 2, timeout: 60_000 }, async () => {
-  const input = { text: 'the "quick" fox: jumps\n'.repeat(1_000_000), url: "https://a.example" }
+it("is scanned in slices", { timeout: 60_000 }, async () => {
+  const input = { text: 'the "quick" fox: jumps\n'.repeat(500_000), url: "https://a.example" }
   const { flags, longest } = await served(messages, { model: "m", emulated: false }, input)
   assert.strictEqual(flags, 1)
   assert.isBelow(longest, 100)
 })
 
-it("has its calls printed in slices for chat", { retry: 2, timeout: 60_000 }, async () => {
+it("has its calls printed in slices for chat", { timeout: 60_000 }, async () => {
   const input = {
     url: "https://a.example",
     list: Array.from({ length: 1_000_000 }, (_, at) => ({ name: "value", at }))
@@ -62,9 +62,9 @@ it("has its calls printed in slices for chat", { retry: 2, timeout: 60_000 }, as
   assert.isBelow(longest, 100)
 })
 
-it("has its calls scanned in slices, however many they are", { retry: 2, timeout: 60_000 }, async () => {
-  const output = Array.from({ length: 200_000 }, (_, at) => functionCall(at, '{"url":"https://a.example"}'))
+it("has its calls scanned in slices, however many they are", { timeout: 60_000 }, async () => {
+  const output = Array.from({ length: 100_000 }, (_, at) => functionCall(at, '{"url":"https://a.example"}'))
   const { flags, longest } = await servedBody(responses, {}, responseOf(output))
-  assert.strictEqual(flags, 200_000)
+  assert.strictEqual(flags, 100_000)
   assert.isBelow(longest, 200)
 })
