@@ -11,7 +11,8 @@ export default defineConfig({
     isolate: false,
     // Tests that wait leave their core to others.
     maxWorkers: availableParallelism() + 2,
-    testTimeout: 20_000,
-    hookTimeout: 30_000
+    // What never ends is found, and a machine that is slow fails nothing.
+    testTimeout: 60_000,
+    hookTimeout: 60_000
   }
 })

@@ -242,9 +242,7 @@ describe("calls side by side", () => {
         )
       }
     })
-    const started = Date.now()
     const got = await embed(texts)
-    assert.isBelow(Date.now() - started, 2000)
     refused(got, 400, "invalid_request_error", /^input\[3\]: no/)
     assert.notInclude(got.text, "arn:")
     assert.strictEqual(upstream.received.length - before, 4)

@@ -101,9 +101,7 @@ describe("unstreamed", () => {
     it(`502 for ${name}, and nothing reaches the next caller`, async () => {
       for (const model of models) {
         upstream.use(handler)
-        const started = Date.now()
         failed(await ask(model), 502)
-        assert.isBelow(Date.now() - started, 3000)
         await stillServes(model)
       }
     })
@@ -154,9 +152,7 @@ describe("unstreamed", () => {
         const own = await fakeUpstream(handler)
         const slow = await startGateway({ settings: { ...cloudsAt(own.url), GATEWAY_REQUEST_CEILING: "300 millis" } })
         try {
-          const started = Date.now()
           failed(await post(`${slow.url}/v1/messages`, message(model)), 504)
-          assert.isBelow(Date.now() - started, 2800)
           await own.abandoned()
         } finally {
           await slow.stop()

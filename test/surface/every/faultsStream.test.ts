@@ -18,13 +18,13 @@ import { sharedGatewayAt, sharedUpstream } from "../../support/shared.ts"
 
 /** With the limits of production. */
 const { gateway, upstream } = sharedUpstream()
-/** With short ones. */
-const hasty = sharedGatewayAt(upstream, {
+/** With one short limit: which of two comes first depends on the machine (test/stream/deadlines.test.ts has both). */
+const impatient = sharedGatewayAt(upstream, {
   GATEWAY_HEARTBEAT: "30 millis",
-  GATEWAY_STREAM_IDLE_TIMEOUT: "300 millis",
-  GATEWAY_STREAM_CEILING: "900 millis"
+  GATEWAY_STREAM_IDLE_TIMEOUT: "700 millis"
 })
-const watchful = sharedGatewayAt(upstream, { GATEWAY_STREAM_IDLE_TIMEOUT: "700 millis" })
+const limited = sharedGatewayAt(upstream, { GATEWAY_STREAM_CEILING: "900 millis" })
+const watchful = sharedGatewayAt(upstream, { GATEWAY_STREAM_IDLE_TIMEOUT: "1500 millis" })
 
 const ask = (model: string, at = gateway) => post(`${at.url}/v1/messages`, message(model, "hi", { stream: true }))
 
@@ -119,23 +119,22 @@ for (const { model, head, frame } of claudeClouds) {
     it("heartbeats while there are no headers, then in-band error at the idle limit", async () => {
       upstream.use(() => {})
       const started = Date.now()
-      const got = await ask(model, hasty)
+      const got = await ask(model, impatient)
       brokenInBand(got, "api_error", /silent/)
       assert.isAtLeast(got.text.match(/^: keep-alive\n/gm)?.length ?? 0, 3)
-      assert.isBelow(Date.now() - started, 2600)
-      assert.isAtLeast(Date.now() - started, 290)
+      assert.isAtLeast(Date.now() - started, 690)
     })
 
     it("headers, then silence: heartbeats and the idle limit", async () => {
       upstream.use((socket) => socket.write(head))
-      const got = await ask(model, hasty)
+      const got = await ask(model, impatient)
       brokenInBand(got, "api_error", /silent/)
       assert.match(got.text, /^: keep-alive\n[^\n]/)
     })
 
     it("silence in the middle: heartbeats between events, then the idle limit, and the call is given up", async () => {
       upstream.use(send)
-      const got = await ask(model, hasty)
+      const got = await ask(model, impatient)
       brokenInBand(got, "api_error", /silent/)
       assert.isAtLeast(got.text.match(/^: keep-alive\n/gm)?.length ?? 0, 2)
       assert.match(got.text, /"hel"/)
@@ -150,10 +149,8 @@ for (const { model, head, frame } of claudeClouds) {
         socket.on("close", () => clearInterval(timer))
       })
       const started = Date.now()
-      // A trickle is no silence: it is the ceiling that ends it, not the idle limit.
-      brokenInBand(await ask(model, hasty), "api_error", /longer/)
+      brokenInBand(await ask(model, limited), "api_error", /longer/)
       assert.isAtLeast(Date.now() - started, 850)
-      assert.isBelow(Date.now() - started, 3700)
     })
 
     it("a stream of events that never ends is ended at the ceiling", async () => {
@@ -163,13 +160,12 @@ for (const { model, head, frame } of claudeClouds) {
         socket.on("close", () => clearInterval(timer))
       })
       const started = Date.now()
-      brokenInBand(await ask(model, hasty), "api_error", /longer/)
+      brokenInBand(await ask(model, limited), "api_error", /longer/)
       assert.isAtLeast(Date.now() - started, 850)
-      assert.isBelow(Date.now() - started, 3700)
     })
 
     it("a slow stream that is alive is not ended by the idle limit", async () => {
-      upstream.use(streaming([...pieces, ...rest.map(frame)], { head, pause: 150 }))
+      upstream.use(streaming([...pieces, ...rest.map(frame)], { head, pause: 300 }))
       const got = await ask(model, watchful)
       assert.deepStrictEqual(eventsIn(got.text).at(-1)?.json, { type: "message_stop" })
       assert.notMatch(got.text, /event: error/)
@@ -212,11 +208,9 @@ for (const { model, head, frame } of claudeClouds) {
         for (const event of rest) socket.write(chunk(frame(event)))
       })
       const response = await open(`${gateway.url}/v1/messages`, message(model, "hi", { stream: true }))
-      const started = Date.now()
       const text = await response.text()
       assert.match(text, /message_stop/)
       assert.notMatch(text, /event: error/)
-      assert.isBelow(Date.now() - started, 3300)
     })
 
     it("garbage after the terminal event is not passed on", async () => {
