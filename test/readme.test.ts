@@ -26,7 +26,8 @@ import { type Block, blocks, readme, root, spans, variablesIn } from "./support/
 import { haveTools, toolFile } from "./tools/tools.ts"
 
 const home = mkdtempSync(join(tmpdir(), "gateway-readme-"))
-const main = join(root, "src/main.ts")
+/** What `npm run gateway --` runs. */
+const gatewayCommand = `${process.execPath} --import ${join(root, "src/installed.js")} ${join(root, "src/main.ts")}`
 const stated = "http://127.0.0.1:8080"
 let gateway: Gateway
 
@@ -171,8 +172,8 @@ describe("shell", () => {
         .filter((command) => command.startsWith("npm run gateway -- "))
     )
   ]
-  const cli = (command: string, directory: string, input = "") =>
-    run("bash", ["-c", command.replace("npm run gateway --", `${process.execPath} ${main}`)], input, directory)
+  const cli = (shown: string, directory: string, input = "") =>
+    run("bash", ["-c", shown.replace("npm run gateway --", gatewayCommand)], input, directory)
 
   const isAboutKeys = (command: string) => /-- (keys|teams) /.test(command)
   it.concurrent("keys and teams are created, listed, rotated and revoked as shown", async () => {

@@ -41,11 +41,11 @@ describe.runIf(existsSync("/proc/self"))("a folder that no program can make", ()
       ...{ GATEWAY_STATE_DIR: folder, GATEWAY_PORT: "0" },
       ...{ BEDROCK_REGION: "us-gov-west-1", AWS_BEARER_TOKEN_BEDROCK: "token" }
     }
-    const main = join(root, "src/main.ts")
-    const serve = run([main, "serve"], env)
+    const gateway = ["--import", join(root, "src/installed.js"), join(root, "src/main.ts")]
+    const serve = run([...gateway, "serve"], env)
     assert.strictEqual(serve.status, 1, serve.stderr)
     assert.include(serve.stderr, `cannot make the directory ${folder}`)
-    assert.match(run([main, "doctor"], env).stdout, /^fail +state /m)
+    assert.match(run([...gateway, "doctor"], env).stdout, /^fail +state /m)
   })
 
   it("is not waited for by the compile cache", () => {

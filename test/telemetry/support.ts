@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 
-const main = new URL("../../src/main.ts", import.meta.url).pathname
+const source = new URL("../../src/", import.meta.url).pathname
 
 export interface GatewayProcess {
   readonly url: string
@@ -21,7 +21,7 @@ export interface GatewayProcess {
 /** Starts `serve` on a free port; nothing of this process's environment but the path reaches it. */
 export const startProcess = async (env: Readonly<Record<string, string>>): Promise<GatewayProcess> => {
   const directory = mkdtempSync(join(tmpdir(), "gateway-telemetry-"))
-  const child = spawn(process.execPath, [main, "serve"], {
+  const child = spawn(process.execPath, ["--import", `${source}installed.js`, `${source}main.ts`, "serve"], {
     cwd: directory,
     env: {
       PATH: process.env.PATH,
