@@ -7,7 +7,7 @@ import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Audit } from "./audit/Audit.ts"
 import { CatalogStore } from "./catalog/CatalogStore.ts"
-import { connections } from "./cloud/connections.ts"
+import { Providers } from "./cloud/Providers.ts"
 import { Api, purposePaths } from "./contract/Api.ts"
 import { version } from "./contract/version.ts"
 import { apiKeyLayer } from "./http/authenticate.ts"
@@ -135,7 +135,7 @@ export const gatewayLayer = (options: GatewayOptions) => {
   ).pipe(
     Layer.merge(status(settings)),
     Layer.provide([Inference.layer, NodeHttpServer.layerHttpServices]),
-    Layer.provide(connections),
+    Layer.provide(Providers.layer),
     Layer.provide(identity(settings)),
     Layer.provide(guards(settings)),
     Layer.provide(limitGauges(settings.metricsBy).pipe(Layer.provideMerge(limitLayers(options)))),

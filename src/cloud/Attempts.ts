@@ -3,7 +3,7 @@
  * and once more in another region of the same deployment where one is at its limit. It is never tried in another deployment. Each attempt
  * has its own span.
  */
-import { Cause, Effect, Option, type Scope } from "effect"
+import { Cause, Context, Effect, Layer, Option, type Scope } from "effect"
 import type { HttpClientResponse } from "effect/http"
 import { cloudFacts } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
@@ -11,6 +11,7 @@ import { Clouds } from "../Settings.ts"
 import { type CallSpan, makeCallSpans } from "../telemetry/callSpan.ts"
 import { makeBreaker } from "./breaker.ts"
 import { CurrentCall, makeClient, postJson } from "./client.ts"
+import { connections } from "./connections.ts"
 import type { AuthHeaders, Credential } from "./credentials.ts"
 import {
   clientError,
@@ -86,14 +87,14 @@ interface Printed {
 }
 
 /** Makes the calls of a cloud. All clouds share the connections, the circuit breakers and the limits of regions. */
-export const makeAttempts = Effect.gen(function* () {
+const makeAttempts = Effect.gen(function* () {
   const { simulated } = yield* Clouds
   const client = yield* makeClient
   const withBreaker = yield* makeBreaker
   const openSpan = yield* makeCallSpans
   const regions = makeRegions()
 
-  return (cloud: Cloud, auth: Credential, scrub: Provider["scrub"]) => {
+  return (cloud: Cloud, auth: Credential, scrub: Provider["Service"]["scrub"]) => {
     const { endpoint } = cloud
 
     const sendTo = Effect.fnUntraced(function* (printed: Printed, address: Address, attempt: Attempt) {
@@ -167,3 +168,9 @@ export const makeAttempts = Effect.gen(function* () {
     }
   }
 })
+
+export class Attempts extends Context.Service<Attempts, Effect.Success<typeof makeAttempts>>()(
+  "gateway/cloud/Attempts"
+) {
+  static readonly layer = Layer.effect(Attempts, makeAttempts).pipe(Layer.provide(connections))
+}

@@ -2,7 +2,7 @@
  * A provider makes calls to one cloud; their bodies are made by surfaces and dialects. `makeProvider` makes it from a `Cloud`: endpoint,
  * credentials, framing, and names that no error message shows.
  */
-import type { Effect, Option, Scope, Stream, Tracer } from "effect"
+import { Context, type Effect, type Option, type Scope, type Stream, type Tracer } from "effect"
 import type { Cloud as CloudName } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Operation } from "../catalog/names.ts"
@@ -66,13 +66,16 @@ export interface Reply {
   readonly span: CallSpan
 }
 
-export interface Provider {
-  readonly send: (call: UpstreamCall) => Effect.Effect<Reply, GatewayError>
-  /** Fails for a reply that is cut, and for a bad frame or an exception frame. */
-  readonly stream: (call: UpstreamCall) => Stream.Stream<Event, GatewayError>
-  /** Takes out of a cloud's message what belongs to the operator. */
-  readonly scrub: (route: Route) => Scrub
-}
+export class Provider extends Context.Service<
+  Provider,
+  {
+    readonly send: (call: UpstreamCall) => Effect.Effect<Reply, GatewayError>
+    /** Fails for a reply that is cut, and for a bad frame or an exception frame. */
+    readonly stream: (call: UpstreamCall) => Stream.Stream<Event, GatewayError>
+    /** Takes out of a cloud's message what belongs to the operator. */
+    readonly scrub: (route: Route) => Scrub
+  }
+>()("gateway/cloud/Provider") {}
 
 /** What the address, the framing and the body of a call depend on. */
 export interface CallKind {

@@ -10,9 +10,9 @@ import { isObject, type JsonObject, objectOf, readObject, textOf } from "../wire
 import { type Numbers, parseReply } from "../wire/parse.ts"
 import { print } from "../wire/print.ts"
 import type { Event } from "../wire/sse.ts"
-import { endOnFailure, type makeAttempts, type OpenReply } from "./Attempts.ts"
+import { Attempts, endOnFailure, type OpenReply } from "./Attempts.ts"
 import { clientError, framingError, makeScrub, malformed, type Scrub, unexpected } from "./fault.ts"
-import type { CallKind, Cloud, Provider, UpstreamCall } from "./Provider.ts"
+import { type CallKind, type Cloud, Provider, type UpstreamCall } from "./Provider.ts"
 
 /** Longest first event that is parsed for names, in characters; a response event may repeat the whole request. */
 const maxFirstEvent = 64 * 1024
@@ -51,10 +51,11 @@ const makeScrubOf = ({ endpoint: { baseUrl }, names = [] }: Cloud) => {
 const noteEnd = ({ attempt: { span } }: OpenReply) =>
   Effect.addFinalizer((exit) => Effect.sync(() => (Exit.isSuccess(exit) ? span.received() : undefined)))
 
-export const makeProvider = (cloud: Cloud, attempts: Effect.Success<typeof makeAttempts>) =>
-  Effect.map(cloud.auth, (auth): Provider => {
+export const makeProvider = (cloud: Cloud) =>
+  Effect.gen(function* () {
+    const attempts = yield* Attempts
     const scrub = makeScrubOf(cloud)
-    const attempt = attempts(cloud, auth, scrub)
+    const attempt = attempts(cloud, yield* cloud.auth, scrub)
 
     /** Fails for any reply but a 200 of the promised type. */
     const open = (call: UpstreamCall & CallKind) =>
@@ -109,5 +110,5 @@ export const makeProvider = (cloud: Cloud, attempts: Effect.Success<typeof makeA
       )
     }
 
-    return { send, stream, scrub }
+    return Provider.of({ send, stream, scrub })
   })

@@ -18,7 +18,7 @@ import type { RequestRecord } from "./RequestRecord.ts"
 import type { OnTermination } from "./terminations.ts"
 
 interface StreamReplyOptions extends Ready<Prepared> {
-  readonly provider: Provider
+  readonly provider: Provider["Service"]
   readonly record: RequestRecord
   readonly protocol: Protocol
 }

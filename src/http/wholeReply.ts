@@ -12,7 +12,7 @@ import { inOneTurn, inSlices } from "../wire/slices.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
 interface WholeReplyOptions<P extends Prepared> extends Ready<P> {
-  readonly provider: Provider
+  readonly provider: Provider["Service"]
   readonly record: RequestRecord
   readonly surface: Pick<Surface<never, P, ApiError | MessagesError>, "answer" | "beforeAnswer" | "errorAt" | "join">
 }

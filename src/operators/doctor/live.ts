@@ -5,9 +5,8 @@ import type { GatewayError } from "../../catalog/GatewayError.ts"
 import { levels } from "../../catalog/Level.ts"
 import { requestable } from "../../catalog/Resolver.ts"
 import type { Entry } from "../../catalog/Route.ts"
-import { connections } from "../../cloud/connections.ts"
 import type { Attempt } from "../../cloud/Provider.ts"
-import { servingClouds } from "../../cloud/Providers.ts"
+import { Providers, servingClouds } from "../../cloud/Providers.ts"
 import { makeDetectors } from "../../guards/detector.ts"
 import { type Asking, type Guard, GuardFailure } from "../../guards/Guard.ts"
 import { type GuardSettings, levelsOf, readGuards } from "../../guards/GuardsFile.ts"
@@ -153,7 +152,7 @@ export const liveCheck = (settings: GatewaySettings, clouds: CloudSettings, cata
   const calls = Arr.dedupeWith(list, (one, other) => one.deployment === other.deployment).flatMap((entry) =>
     (entry.deployment.regions ?? [undefined]).map((region) => ({ entry, region }))
   )
-  const layer = connections.pipe(
+  const layer = Providers.layer.pipe(
     Layer.provideMerge(Layer.succeed(Settings, settings)),
     Layer.provideMerge(Layer.succeed(Clouds, clouds))
   )

@@ -23,7 +23,7 @@ const servedBody = async (surface: unknown, prepared: object, body: object) => {
   const provider = {
     send: () => Effect.succeed({ bytes, body, span: noSpan }),
     scrub: () => (text: string) => text
-  } as unknown as Provider
+  } as unknown as Provider["Service"]
   const record = new RequestRecord({
     id: "",
     startedAt: 0,
