@@ -55,11 +55,18 @@ const nothing: Found = {}
 
 const withData = (frame: Frame, fields: JsonObject): Frame => ({ ...frame, data: jsonText(fields) })
 
-const partOf = ({ with: _, ...part }: Found): Part => part
-const rewriteBy =
-  (find: Find): FrameReader["rewrite"] =>
-  (frame, texts) =>
+/** Reads by `find`; `notice` gets what was read. */
+const readBy = (find: Find, notice: (fields: JsonObject, part: Part, event?: string) => void) => ({
+  read: (frame: Frame): Part => {
+    const fields = readExactObject(frame.data)
+    if (fields === undefined) return nothing
+    const { with: _, ...part } = find(frame, fields)
+    notice(fields, part, frame.event)
+    return part
+  },
+  rewrite: (frame: Frame, texts: ReadonlyArray<string>): Frame =>
     find(frame, readExactObject(frame.data) ?? {}).with?.(texts) ?? frame
+})
 
 /** A piece of a text. */
 const pieceOf = (key: string, place: Place, text: string, print: (text: string) => Frame): Found => ({
@@ -97,14 +104,9 @@ const chatReader = (reply: Fields): FrameReader => {
     return pieceOf(key, "assistant", textOf(delta[key]) ?? "", (text) => changedFrame({ [key]: text }))
   }
   return {
-    read: (frame) => {
-      const fields = readExactObject(frame.data)
-      if (fields === undefined) return nothing
-      const { created, id, model, object } = fields
-      heading = { id: id ?? "", object: object ?? "", created: created ?? 0, model: model ?? "" }
-      return partOf(find(frame, fields))
-    },
-    rewrite: rewriteBy(find),
+    ...readBy(find, ({ created = 0, id = "", model = "", object = "" }) => {
+      heading = { id, object, created, model }
+    }),
     emit: (frame) => frame,
     withheld: (usage) => {
       const chunk = (choice: JsonObject, usage?: object): Frame => ({
@@ -167,12 +169,9 @@ const messagesReader = (): FrameReader => {
     }
   }
   return {
-    read: (frame) => {
-      const part = partOf(find(frame, readExactObject(frame.data) ?? {}))
-      characters += part.delta?.text.length ?? 0
-      return part
-    },
-    rewrite: rewriteBy(find),
+    ...readBy(find, (_, { delta }) => {
+      characters += delta?.text.length ?? 0
+    }),
     emit: (frame) => {
       const index = () => numberOf(objectOf(readExactObject(frame.data)).index) ?? -1
       if (frame.event === "content_block_start") open.add(index())
@@ -245,14 +244,9 @@ const responsesReader = (reply: Fields): FrameReader => {
     return { ...part, begins }
   }
   return {
-    read: (frame) => {
-      const fields = readExactObject(frame.data)
-      if (fields === undefined) return nothing
-      const isBegin = frame.event === "response.created" || frame.event === "response.in_progress"
-      if (isBegin && isObject(fields.response)) begun = fields.response
-      return partOf(find(frame, fields))
-    },
-    rewrite: rewriteBy(find),
+    ...readBy(find, ({ response }, _, event = "") => {
+      if (/^response\.(?:created|in_progress)$/.test(event) && isObject(response)) begun = response
+    }),
     emit: (frame) => {
       const fields = readExactObject(frame.data)
       const own = numberOf(fields?.sequence_number)
