@@ -73,6 +73,9 @@ const malformed = (request: Request): GatewayError | undefined => {
     if (name?.length === 4 && name.toLowerCase() === "host") hosts++
   }
   if (hosts > 1) return invalid("there is more than one header Host")
+  const coding = request.headers["transfer-encoding"] ?? ""
+  // Node itself refuses what does not end in chunks.
+  if (/(?:^|,\s*)chunked$/i.test(coding) && (httpVersion !== "1.1" || coding.includes(","))) return uncertain
   if (httpVersion !== "1.1") return undefined
   if (request.headers.host === undefined) return invalid("the header Host is missing")
   return headers.expect === undefined || headers.expect.toLowerCase() === "100-continue" ? undefined : unexpected
@@ -81,6 +84,13 @@ const malformed = (request: Request): GatewayError | undefined => {
 const unexpected = new GatewayError({
   reason: "expectation",
   message: "the only expectation that is met is 100-continue"
+})
+
+/** What is in front of the gateway may read the body otherwise (RFC 9112, section 6.1), so no request follows on the connection. */
+const uncertain = new GatewayError({
+  reason: "invalid",
+  message: "Transfer-Encoding must be chunked, in HTTP/1.1",
+  headers: { connection: "close" }
 })
 
 const isHttps = ({ source }: Request): boolean =>

@@ -189,6 +189,14 @@ describe("what is no HTTP", () => {
       "POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
       400
     ],
+    "chunks in HTTP/1.0": [
+      "POST /v1/embeddings HTTP/1.0\r\nhost: x\r\nconnection: keep-alive\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+      400
+    ],
+    "a body that is compressed on its way": [
+      "POST /v1/embeddings HTTP/1.1\r\nhost: x\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+      400
+    ],
     "no host": ["GET /health HTTP/1.1\r\nconnection: close\r\n\r\n", 400],
     "two hosts": ["GET /health HTTP/1.1\r\nhost: x\r\nHost: x\r\nconnection: close\r\n\r\n", 400],
     "two hosts in HTTP/1.0": ["GET /health HTTP/1.0\r\nhost: x\r\nhost: y\r\n\r\n", 400],
