@@ -31,16 +31,22 @@ const refusal = (status: string, message: string): string => {
  */
 export const guardSockets = (server: Server, connected: "connection" | "secureConnection"): Connections => {
   const connections = new Map<Duplex, Set<ServerResponse>>()
+  /** The request of each connection that came last. */
+  const latest = new WeakMap<Duplex, IncomingMessage>()
 
   const refuse = (socket: Duplex, status: string, message: string) => {
     const replies = [...(connections.get(socket) ?? [])]
     // The refusal would be read as part of a reply that has begun.
     if (replies.some((reply) => reply.headersSent && !reply.writableEnded)) return void socket.destroy()
-    socket.end(refusal(status, message))
+    // What is wrong with the body of a request that has its reply already is not told in another one.
+    const isAnswered = latest.get(socket)?.complete === false && replies.every((reply) => reply.writableEnded)
+    socket.end(isAnswered ? "" : refusal(status, message))
     setTimeout(() => socket.destroy(), grace).unref()
   }
 
-  const begin = ({ socket }: IncomingMessage, reply: ServerResponse) => {
+  const begin = (request: IncomingMessage, reply: ServerResponse) => {
+    const { socket } = request
+    latest.set(socket, request)
     const replies = connections.get(socket)
     replies?.add(reply)
     reply.once("close", () => replies?.delete(reply))

@@ -215,6 +215,20 @@ describe("what is no HTTP", () => {
     })
   }
 
+  it("a body that is none gets no second reply after the first", async () => {
+    const chunks = (start: string) => `${start} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n`
+    for (const start of ["GET /health", "POST /v1/embeddings", "GET /nothing"]) {
+      const caller = raw(gateway.port)
+      caller.write(chunks(start))
+      await caller.until(/\}$/)
+      caller.write("no chunk\r\n")
+      assert.strictEqual((await caller.closed()).match(/HTTP\/1\.1/g)?.length, 1)
+    }
+    const caller = raw(gateway.port)
+    caller.write("GET /health HTTP/1.1\r\nhost: x\r\n\r\nnonsense\r\n\r\n")
+    assert.strictEqual((await caller.closed()).match(/HTTP\/1\.1/g)?.length, 2)
+  })
+
   it("an expectation that is not met is refused, and no body is asked for", async () => {
     for (const expect of ["the-unexpected", "100-continue, the-unexpected", "x-100-continue"]) {
       const caller = raw(gateway.port)
