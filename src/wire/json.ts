@@ -38,28 +38,15 @@ export const arrayOf = (value: unknown): ReadonlyArray<Json> => (Array.isArray(v
 export const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 export const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
 
+type Fields = { readonly [key: string]: Json | undefined }
+
 /** An object without the keys whose value is `undefined`: an absent field is never sent as null. */
-export const compact = (fields: { readonly [key: string]: Json | undefined }): JsonObject => {
-  const kept: { [key: string]: Json } = {}
-  for (const key of Object.keys(fields)) {
-    const value = fields[key]
-    if (value !== undefined) setField(kept, key, value)
-  }
-  return kept
-}
+export const compact = (fields: Fields): JsonObject =>
+  Object.fromEntries(Object.entries(fields).filter((field): field is [string, Json] => field[1] !== undefined))
 
 /** The fields that are neither null nor absent, of those that `keeps` names. */
-export const omitNull = (
-  fields: { readonly [key: string]: Json | undefined },
-  keeps: (key: string) => boolean = () => true
-): { [key: string]: Json } => {
-  const kept: { [key: string]: Json } = {}
-  for (const key of Object.keys(fields)) {
-    const value = fields[key]
-    if (value !== undefined && value !== null && keeps(key)) setField(kept, key, value)
-  }
-  return kept
-}
+export const omitNull = (fields: Fields, keeps: (key: string) => boolean = () => true): { [key: string]: Json } =>
+  Object.fromEntries(Object.entries(compact(fields)).filter(([key, value]) => value !== null && keeps(key)))
 
 // The order of keys: JavaScript has those that are numbers first (`{"b":1,"10":2,"2":3}` becomes `2`, `10`, `b`), so an object that would
 // change is kept with the order in which it was written. Copies are ordinary objects, in JavaScript's order.

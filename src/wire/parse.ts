@@ -55,10 +55,24 @@ const reviver =
     typeof value === "number" && context?.source !== undefined ? numberOf(context.source) : value
 
 /**
- * What a number outside strings may look like that JavaScript cannot hold. Strings may look so too, which costs time and
- * nothing else; IDs in hexadecimal, which most replies have, do not. Found by its first digit, because prose has few.
+ * Which numbers stay as they were written: `exact`, those that JavaScript cannot hold; `written`, also those that it would print
+ * otherwise, for what is printed again. `written` ones are no JavaScript numbers any more; counts, which are plain integers, are.
  */
-const unusualNumber = /\d(?<=(?:^|[[,:\s-])\d)(?:\d{15}|\d*(?:\.\d+)?[eE])/
+export type Numbers = "exact" | "written"
+
+/** `sign`: what such a number may look like outside of strings. Strings may look so too, which costs time and nothing else. */
+const readings = {
+  exact: {
+    // IDs in hexadecimal, which most replies have, do not. Found by its first digit, because prose has few.
+    sign: /\d(?<=(?:^|[[,:\s-])\d)(?:\d{15}|\d*(?:\.\d+)?[eE])/,
+    numberOf: exactNumberOf
+  },
+  written: {
+    // `1.0`, `1e3`, `-0`, less than a millionth, or more than 15 digits: strings that hold JSON, but not prose and most code.
+    sign: /\d(?<=(?:^|[[,]|"\s*:)\s*-?\d)(?:(?<=-0)(?=[,\s\]}]|$)|\.0{6}|[\d.]{15}|\d*(?:\.\d*0(?!\d)|(?:\.\d+)?[eE]))/,
+    numberOf: writtenNumberOf
+  }
+}
 
 /** The limits of what comes of a cloud, which has its size limited before. */
 const onlyDepth = (): Required<ParseLimits> => ({
@@ -68,46 +82,31 @@ const onlyDepth = (): Required<ParseLimits> => ({
   nameBytes: Number.POSITIVE_INFINITY
 })
 
-/** Parses a text of which the engine would change the order of keys; undefined for any other. */
-const parseInOrder = (text: string, numberOf: (text: string) => unknown): unknown =>
-  hasNumberedKey(text)
-    ? Result.getOrUndefined(runNow(parseInSlices(Buffer.from(text), { ...onlyDepth(), numberOf })))
-    : undefined
+/** By the engine's parser, for texts without keys that are numbers, of which it would change the order. */
+const parseByEngine = (text: string, numbers: Numbers): unknown => {
+  const { numberOf, sign } = readings[numbers]
+  return sign.test(text) ? JSON.parse(text, reviver(numberOf)) : JSON.parse(text)
+}
 
-/** By the engine's parser, for texts without keys that are numbers. */
-const engineExact = (text: string): unknown =>
-  unusualNumber.test(text) ? JSON.parse(text, reviver(exactNumberOf)) : JSON.parse(text)
+const parser =
+  (numbers: Numbers) =>
+  (text: string): unknown => {
+    const { numberOf } = readings[numbers]
+    const inOrder = hasNumberedKey(text)
+      ? Result.getOrUndefined(runNow(parseInSlices(Buffer.from(text), { ...onlyDepth(), numberOf })))
+      : undefined
+    return inOrder ?? parseByEngine(text, numbers)
+  }
 
-/**
- * Parses JSON; throws where it is none. Numbers that JavaScript cannot hold stay as they were written: IDs of 64 bits are
- * common in tools' arguments. So does the order of keys.
- */
-export const parseExact = (text: string): unknown => parseInOrder(text, exactNumberOf) ?? engineExact(text)
+/** Parse JSON in one step, with the order of keys; they throw where it is none. */
+export const parseExact = parser("exact")
+export const parseWritten = parser("written")
 
-/** The same with the numbers that JavaScript cannot hold as they were written. */
+/** The objects that texts are; undefined where they are none. */
 export const readExactObject = (text: string): JsonObject | undefined => readObject(text, parseExact)
-
-/**
- * What a number outside strings may look like that JavaScript would print otherwise than it was written: `1.0`, `1e3`, `-0`, less than
- * a millionth, or more than 15 digits. Strings look so where they hold JSON; prose and most code do not.
- */
-const reprinted =
-  /\d(?<=(?:^|[[,]|"\s*:)\s*-?\d)(?:(?<=-0)(?=[,\s\]}]|$)|\.0{6}|[\d.]{15}|\d*(?:\.\d*0(?!\d)|(?:\.\d+)?[eE]))/
-
-/** By the engine's parser, for texts without keys that are numbers; every number keeps its text. */
-const engineWritten = (text: string): unknown =>
-  reprinted.test(text) ? JSON.parse(text, reviver(writtenNumberOf)) : JSON.parse(text)
-
-/**
- * Parses JSON; throws where it is none. Every number keeps its text, for what is printed again. Such numbers are no JavaScript
- * numbers any more: counts, which are plain integers, are.
- */
-export const parseWritten = (text: string): unknown => parseInOrder(text, writtenNumberOf) ?? engineWritten(text)
-
-/** The same of an object; undefined where the text is none. */
 export const readWrittenObject = (text: string): JsonObject | undefined => readObject(text, parseWritten)
 
-/** The same of a text of a caller: undefined, too, where it is nested too deep to be printed. */
+/** The object that a text of a caller is; undefined, too, where it is nested too deep to be printed. */
 export const parseObject = (text: string): JsonObject | undefined => {
   const value = readWrittenObject(text)
   return value !== undefined && isShallow(value) ? value : undefined
@@ -140,11 +139,7 @@ export const isShallow = (value: Json | undefined): boolean => runNow(isShallowI
 
 // Bodies
 
-/** Counts down while texts are read. */
-export interface Budget {
-  tokens: number
-}
-
+export type Budget = ParseOptions["budget"]
 type ParseLimits = Omit<ParseOptions, "numberOf">
 
 export const newBudget = (): Budget => ({ tokens: maxTokens })
@@ -197,31 +192,20 @@ export const measure = (bytes: Buffer, depthLimit: number, fieldLimit: number): 
 }
 
 /**
- * Which numbers stay as they were written: `exact`, those that JavaScript cannot hold; `written`, also those that it would print
- * otherwise, for what is printed again.
- */
-export type Numbers = "exact" | "written"
-
-const readers = {
-  exact: { parseText: engineExact, numberOf: exactNumberOf },
-  written: { parseText: engineWritten, numberOf: writtenNumberOf }
-}
-
-/**
  * By the engine, where the text is small and within its limits by `tokens` (`measure`). The sliced parser says where a text is no JSON,
  * and keeps the order of keys that the engine's would change.
  */
 const read = (bytes: Buffer, numbers: Numbers, limits: ParseLimits, tokens: number | undefined) => {
-  const { parseText, numberOf } = readers[numbers]
   const { budget } = limits
   if (tokens !== undefined && tokens <= budget.tokens) {
     const text = bytes.toString("utf8")
-    const parsed = hasNumberedKey(text) ? Result.fail(undefined) : Result.try(() => parseText(text))
+    const parsed = hasNumberedKey(text) ? Result.fail(undefined) : Result.try(() => parseByEngine(text, numbers))
     if (Result.isSuccess(parsed)) {
       budget.tokens -= tokens
       return Effect.succeed(parsed.success)
     }
   }
+  const { numberOf } = readings[numbers]
   return Effect.flatMap(inSlices(parseInSlices(bytes, { ...limits, numberOf })), Effect.fromResult)
 }
 
