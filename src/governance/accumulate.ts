@@ -54,8 +54,6 @@ interface Call {
   found: Found | undefined
 }
 
-const none: ReadonlyArray<GovernanceFlag> = []
-
 /** Most characters that are scanned in one step, which takes about a millisecond. */
 const maxInOneStep = 64 * 1024
 /** What a call costs beside its text, in characters. */
@@ -141,7 +139,6 @@ export const makeAccumulator = (mode: ScanMode = "spec") => {
    * May be asked repeatedly.
    */
   const flags = (): ReadonlyArray<GovernanceFlag> => {
-    if (calls.length === 0 && repeated.length === 0) return none
     const first = flagsIn(repeated)
     const known = new Set(first.map((flag) => flag.tool_call_id))
     return [...first, ...flagsIn(calls).filter((flag) => !known.has(flag.tool_call_id))]

@@ -1,4 +1,5 @@
 /** The parts of a tool's schema: how the content of each is read, and where its references lead (JSON Schema core, 8.2). */
+import { getOrInsert } from "../wire/getOrInsert.ts"
 import { isRaw } from "../wire/json.ts"
 import type { Slices } from "../wire/slices.ts"
 
@@ -51,7 +52,6 @@ export interface Node {
   readonly referred: boolean
 }
 
-const none: ReadonlyArray<string> = []
 const strings = (value: unknown): ReadonlyArray<string> =>
   (Array.isArray(value) ? value : [value]).filter((entry) => typeof entry === "string")
 
@@ -64,7 +64,7 @@ export const namesOf = (role: Role, key: string, value: unknown): ReadonlyArray<
   if (role === "dependents") return [key, ...strings(value)]
   if (role === "naming" && (key === "enum" || key === "const" || key === "pattern")) return strings(value)
   if (role === "discriminator" && key === "propertyName") return strings(value)
-  return lists.has(key) && Array.isArray(value) && role !== "definitions" && role !== "mapping" ? strings(value) : none
+  return lists.has(key) && Array.isArray(value) && role !== "definitions" && role !== "mapping" ? strings(value) : []
 }
 
 export const roleOf = ({ role, value }: Node, key: string): Role => {
@@ -121,11 +121,7 @@ const isResource = ({ parent, value }: Node): boolean =>
 /** The places in a schema and in the values that it holds. */
 function* placesIn(root: Node, { tick }: Pace): Slices<Places> {
   const places: Places = new Map()
-  const add = (name: string, node: Node, href?: string) => {
-    const others = places.get(name) ?? []
-    others.push({ node, href })
-    places.set(name, others)
-  }
+  const add = (name: string, node: Node, href?: string) => getOrInsert(places, name, () => []).push({ node, href })
   const stack = [root]
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
     for (const keyword of [...anchors, ...identifiers]) {
