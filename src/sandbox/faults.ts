@@ -48,8 +48,7 @@ const provoked = ({ directives, whole, stream }: Answer, failed: Failed): Reply 
     const page = "<!doctype html><title>Service page</title><p>Not the API you were looking for.</p>"
     return { status: 200, headers: { "content-type": "text/html" }, frames: [page] }
   }
-  const silent = stall === undefined ? "finish" : "stall"
-  const ending = cut === undefined ? silent : "cut"
+  const ending = cut !== undefined ? "cut" : stall !== undefined ? "stall" : "finish"
   if (stream) {
     const { headers, frames, garbage: noise, error } = stream()
     const sent = frames.slice(0, flags.has("no-terminal") ? -1 : undefined)

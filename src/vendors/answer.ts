@@ -3,7 +3,7 @@
  * object or as a stream of chunks (docs/api.md#chat-stream).
  */
 import { hash, randomBytes } from "node:crypto"
-import { Result } from "effect"
+import { Predicate, Record, Result } from "effect"
 import type { Tokens } from "../catalog/Tokens.ts"
 import { type Broken, invalidBody, type UpstreamFault, unfinished } from "../catalog/UpstreamFault.ts"
 import { meaningsOf } from "../catalog/words.ts"
@@ -45,13 +45,8 @@ export const addText = (text: string, out: Pieces, logprobs?: JsonObject, type: 
 
 /** How a completion, a chunk or a response was served; undefined where it does not say. */
 export const servedOf = ({ service_tier, system_fingerprint }: JsonObject): Served | undefined => {
-  const tier = textOf(service_tier)
-  const fingerprint = textOf(system_fingerprint)
-  if (tier === undefined && fingerprint === undefined) return undefined
-  return {
-    ...(tier === undefined ? {} : { service_tier: tier }),
-    ...(fingerprint === undefined ? {} : { system_fingerprint: fingerprint })
-  }
+  const served = Record.filter({ service_tier, system_fingerprint }, Predicate.isString)
+  return Record.isEmptyRecord(served) ? undefined : served
 }
 
 /** A whole answer. */

@@ -215,9 +215,8 @@ const checkParts = (content: ReadonlyArray<ContentPart>, at: string, model: Mode
 
 /** Checks every part of every message; fails with `invalid` (400), naming the message and the part. */
 export const checkMedia = (chat: ChatRequest, model: Model): Result.Result<void, GatewayError> => {
-  for (let index = 0; index < chat.messages.length; index++) {
-    const message = chat.messages[index]
-    if (message?.role !== "user" || typeof message.content === "string") continue
+  for (const [index, message] of chat.messages.entries()) {
+    if (message.role !== "user" || typeof message.content === "string") continue
     const problem = checkParts(message.content, `messages[${index}].content`, model)
     if (problem !== undefined) return Result.fail(invalid(problem))
   }

@@ -221,17 +221,12 @@ export const withEmulation = (
     request: (chat, route, adjusted) => {
       const stops = stopsFor(chat, route)
       if (stops.length > limits.sequences || stops.some(({ length }) => length > limits.length)) {
-        const length = limits.length.toLocaleString("en-US")
-        return Result.fail(
-          invalid(`stop: this model takes at most ${limits.sequences} sequences of at most ${length} characters`)
-        )
+        const most = `${limits.sequences} sequences of at most ${limits.length.toLocaleString("en-US")} characters`
+        return Result.fail(invalid(`stop: this model takes at most ${most}`))
       }
       const format = unsupportedFormat(chat, route)
-      return dialect.request(
-        format === undefined ? chat : withInstruction(chat, format.schema, adjusted),
-        route,
-        adjusted
-      )
+      const sent = format === undefined ? chat : withInstruction(chat, format.schema, adjusted)
+      return dialect.request(sent, route, adjusted)
     },
     reader: (route, chat) => {
       let reader = dialect.reader(route, chat)

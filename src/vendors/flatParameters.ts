@@ -26,12 +26,9 @@ export const pointedAt = (schema: JsonObject, reference: string): JsonObject | u
   return isObject(at) ? at : undefined
 }
 
-/** The names that are in all sets; each set is read once. */
-const common = (sets: ReadonlyArray<ReadonlySet<string>>): ReadonlyArray<string> => {
-  const counts = new Map<string, number>()
-  for (const set of sets) for (const name of set) counts.set(name, (counts.get(name) ?? 0) + 1)
-  return [...counts].flatMap(([name, count]) => (count === sets.length ? [name] : []))
-}
+/** The names that are in all sets, in time linear in their sizes: a name is looked for until the first set without it. */
+const common = ([first = none, ...others]: ReadonlyArray<ReadonlySet<string>>): ReadonlyArray<string> =>
+  [...first].filter((name) => others.every((set) => set.has(name)))
 
 /** References into the branches. */
 const intoBranches = /"\$ref":"#\/(?=(?:allOf|anyOf|oneOf)\/)/g

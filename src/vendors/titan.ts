@@ -19,11 +19,7 @@ export const describeTooLong = (message: string): string | undefined => {
   return `must be at most 8,192 tokens and 50,000 characters${found}; nothing is truncated, so split the text`
 }
 
-export const request = (text: string): JsonObject => ({
-  inputText: text,
-  dimensions,
-  normalize: true
-})
+export const request = (text: string): JsonObject => ({ inputText: text, dimensions, normalize: true })
 
 const areNumbers = (values: ReadonlyArray<Json>): values is ReadonlyArray<number> =>
   values.every((value) => typeof value === "number")

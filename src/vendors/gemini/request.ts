@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
+import type { Tool } from "../../contract/ChatMessage.ts"
 import { compact, type Json, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
 import { drops } from "../../wire/strip.ts"
 import { type Adjusted, firstCall, reportUnread } from "../adjustments.ts"
@@ -23,14 +24,8 @@ import { answerSchema, toolSchema } from "./schema.ts"
 // What is read
 
 /** The parameters that this dialect translates. */
-const translatedFields: ReadonlySet<string> = new Set([
-  ...commonFields,
-  "seed",
-  "presence_penalty",
-  "frequency_penalty"
-])
-
-const logprobsFields: ReadonlySet<string> = new Set([...translatedFields, "logprobs", "top_logprobs"])
+const translated: ReadonlySet<string> = new Set([...commonFields, "seed", "presence_penalty", "frequency_penalty"])
+const withLogprobs: ReadonlySet<string> = new Set([...translated, "logprobs", "top_logprobs"])
 
 /** The vendor caches prompts automatically, and its API does not have the other fields. */
 const unsupported = new Set(["cache_control", "messages.name", "image_url.detail", "file.filename"] as const)
@@ -39,16 +34,10 @@ const unsupported = new Set(["cache_control", "messages.name", "image_url.detail
 
 export const request: Dialect["request"] = (chat, route, adjusted) =>
   Result.map(toContents(chat, adjusted), ({ system, turns }) => {
-    reportUnread(
-      chat,
-      { translated: wantsLogprobs(chat, route) ? logprobsFields : translatedFields, unsupported },
-      adjusted
-    )
+    reportUnread(chat, { translated: wantsLogprobs(chat, route) ? withLogprobs : translated, unsupported }, adjusted)
     // A forced choice is not translated (docs/api.md#reasoning, rule 7).
     const mode = choiceFor(chat, false, adjusted) === "none" ? "NONE" : "AUTO"
-    const tools = toolsOf(chat).map((tool) =>
-      declaration(tool, (keyword) => adjusted.removed(`tools.function.parameters.${keyword}`))
-    )
+    const tools = toolsOf(chat).map((tool) => declaration(tool, adjusted))
     if (tools.length > 0 && wantsSingleCall(chat)) adjusted.add(firstCall)
     if (toolsOf(chat).some((tool) => tool.function.strict === true)) adjusted.removed("tools.function.strict")
     const schema = jsonFormat(chat)?.schema
@@ -70,8 +59,8 @@ export const request: Dialect["request"] = (chat, route, adjusted) =>
 const describing = ["anyOf", "oneOf", "allOf", "additionalProperties", "patternProperties"]
 
 /** A function without parameters has no schema: the vendor refuses an object without properties. */
-const declaration = (tool: ReturnType<typeof toolsOf>[number], onDrop: (keyword: string) => unknown): JsonObject => {
-  const parameters = toolSchema(parametersOf(tool), onDrop)
+const declaration = (tool: Tool, adjusted: Adjusted): JsonObject => {
+  const parameters = toolSchema(parametersOf(tool), () => adjusted.removed("tools.function.parameters.$ref"))
   const bare =
     Object.keys(objectOf(parameters.properties)).length === 0 && !describing.some((keyword) => keyword in parameters)
   return compact({

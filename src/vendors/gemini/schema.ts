@@ -24,17 +24,17 @@ const mapKeywords: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * A tool's parameters: all but `$schema`, which is no part of a nested schema. Shared where nothing goes. `onDrop` gets a
- * reference of the root's that leads nowhere in it.
+ * A tool's parameters: all but `$schema`, which is no part of a nested schema. Shared where nothing goes. `onDrop` is
+ * called for a reference of the root's that leads nowhere in it.
  */
-export const toolSchema = (schema: JsonObject, onDrop: (keyword: string) => unknown): JsonObject => {
+export const toolSchema = (schema: JsonObject, onDrop: () => unknown): JsonObject => {
   if (!("$schema" in schema || "$ref" in schema)) return schema
   const { $schema: _, ...rest } = schema
   return "$ref" in rest ? dereferenced(rest, onDrop) : rest
 }
 
 /** The root names its properties itself, because the vendor wants an object there; what stands beside a reference goes over it. */
-const dereferenced = (schema: JsonObject, onDrop: (keyword: string) => unknown): JsonObject => {
+const dereferenced = (schema: JsonObject, onDrop: () => unknown): JsonObject => {
   const parts: Array<JsonObject> = []
   const seen = new Set<JsonObject>()
   for (let next: JsonObject | undefined = schema; next !== undefined && !seen.has(next); ) {
@@ -42,7 +42,7 @@ const dereferenced = (schema: JsonObject, onDrop: (keyword: string) => unknown):
     const { $ref: reference, ...part }: JsonObject = next
     parts.unshift(part)
     next = reference === undefined ? undefined : pointedAt(schema, textOf(reference) ?? "")
-    if (reference !== undefined && next === undefined) onDrop("$ref")
+    if (reference !== undefined && next === undefined) onDrop()
   }
   return merge(parts)
 }

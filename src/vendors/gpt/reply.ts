@@ -66,12 +66,8 @@ export const reader: Dialect["reader"] = (route) => {
     addText(filter?.push(text) ?? text, out, likely)
     addText(textOf(message.refusal) ?? "", out, likely, "refusal")
     if (Array.isArray(message.annotations)) out.push({ type: "annotations", annotations: message.annotations })
-    let position = 0
-    for (const item of arrayOf(message.tool_calls)) {
-      if (!isObject(item)) continue
+    for (const [position, item] of arrayOf(message.tool_calls).filter(isObject).entries())
       call(item, (isDelta ? numberOf(item.index) : undefined) ?? position, out)
-      position++
-    }
   }
 
   return {

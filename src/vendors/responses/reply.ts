@@ -56,12 +56,7 @@ export const reader: Dialect["reader"] = (route) => {
     const begun = { index: calls.size, hasArguments: false, done: false }
     calls.set(at, begun)
     // By `call_id` it is answered; the item has another ID of its own.
-    out.push({
-      type: "call",
-      index: begun.index,
-      id: callId(item.call_id),
-      name: textOf(item.name) ?? ""
-    })
+    out.push({ type: "call", index: begun.index, id: callId(item.call_id), name: textOf(item.name) ?? "" })
     return begun
   }
 
