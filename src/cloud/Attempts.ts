@@ -8,8 +8,7 @@ import type { HttpClientResponse } from "effect/http"
 import { cloudFacts } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import { Clouds } from "../Settings.ts"
-import { type CallSpan, makeCallSpans } from "../telemetry/callSpan.ts"
-import { makeBreaker } from "./breaker.ts"
+import { type CallSpan, makeCallSpans } from "../telemetry/spans.ts"
 import { CurrentCall, makeClient, postJson } from "./client.ts"
 import { connections } from "./connections.ts"
 import type { AuthHeaders, Credential } from "./credentials.ts"
@@ -25,7 +24,7 @@ import {
 } from "./fault.ts"
 import type { Attempt, CallKind, CallRecord, Cloud, Provider, UpstreamCall } from "./Provider.ts"
 import type { CallContext } from "./Response.ts"
-import { type Address, addressOf, makeRegions } from "./regions.ts"
+import { type Address, addressOf, makeBreaker, makeRegions } from "./regions.ts"
 
 /** A reply whose head says success; its reader ends the span of the attempt. */
 export interface OpenReply {

@@ -120,21 +120,19 @@ const domains = clouds.flatMap((cloud) => cloudFacts[cloud].domains.map((domain)
 /** Hosts of the clouds, and Google's service accounts. */
 const ownHosts = new RegExp(`\\b[\\w.@-]+\\.(?:${domains.join("|")})\\b`, "gi")
 
-/** ARNs, Google resource paths, addresses and account numbers; and these names, each with what is shown in its place. */
-export const makeScrub =
-  (names: ReadonlyArray<readonly [name: string, shown: string]>): Scrub =>
-  (message) => {
-    const known = names.filter(([name]) => name.length > 2).sort(([a], [b]) => b.length - a.length)
-    let text = message
-      .slice(0, maxMessage)
-      .replace(/\barn:[a-z0-9-]*:[^\s'"`,;)]*/gi, "the deployment")
-      .replace(/\b(?:projects|deployments|locations|publishers)\/[^\s'"`,;)]*/gi, "the deployment")
-      .replace(/\bhttps?:\/\/[^\s'"`,;)]*/gi, "the upstream")
-      .replace(ownHosts, "the upstream")
-      .replace(/\b\d{12}\b/g, "the account")
-    for (const [name, shown] of known) text = text.replaceAll(name, shown)
-    return text
-  }
+/** Takes out ARNs, Google resource paths, addresses and account numbers; and these names, each with what is shown in its place. */
+export const scrubbed = (names: ReadonlyArray<readonly [name: string, shown: string]>, message: string): string => {
+  const known = names.filter(([name]) => name.length > 2).sort(([a], [b]) => b.length - a.length)
+  let text = message
+    .slice(0, maxMessage)
+    .replace(/\barn:[a-z0-9-]*:[^\s'"`,;)]*/gi, "the deployment")
+    .replace(/\b(?:projects|deployments|locations|publishers)\/[^\s'"`,;)]*/gi, "the deployment")
+    .replace(/\bhttps?:\/\/[^\s'"`,;)]*/gi, "the upstream")
+    .replace(ownHosts, "the upstream")
+    .replace(/\b\d{12}\b/g, "the account")
+  for (const [name, shown] of known) text = text.replaceAll(name, shown)
+  return text
+}
 
 interface Meaning {
   readonly reason: Reason

@@ -4,14 +4,14 @@ import { Effect, Exit, Stream } from "effect"
 import { type GatewayError, noRoom } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import { hostOf } from "../settings/fields.ts"
-import { decode } from "../stream/decode.ts"
-import type { ResponseNames } from "../telemetry/callSpan.ts"
+import { decode } from "../stream/reply.ts"
+import type { ResponseNames } from "../telemetry/spans.ts"
 import { isObject, type JsonObject, objectOf, readObject, textOf } from "../wire/json.ts"
 import { type Numbers, parseReply } from "../wire/parse.ts"
 import { print } from "../wire/print.ts"
 import type { Event } from "../wire/sse.ts"
 import { Attempts, endOnFailure, type OpenReply } from "./Attempts.ts"
-import { clientError, framingError, makeScrub, malformed, type Scrub, unexpected } from "./fault.ts"
+import { clientError, framingError, malformed, type Scrub, scrubbed, unexpected } from "./fault.ts"
 import { type CallKind, type Cloud, Provider, type UpstreamCall } from "./Provider.ts"
 
 /** Longest first event that is parsed for names, in characters; a response event may repeat the whole request. */
@@ -39,12 +39,16 @@ const responseNames = (body: JsonObject): ResponseNames => {
 const makeScrubOf = ({ endpoint: { baseUrl }, names = [] }: Cloud) => {
   const host = baseUrl === undefined ? "" : hostOf(baseUrl)
   return ({ deployment, model }: Route): Scrub =>
-    makeScrub([
-      [/^[a-z]*$/.test(host) ? "" : host, "the upstream"],
-      [deployment.model, model.id],
-      [deployment.countModel ?? "", model.id],
-      ...names
-    ])
+    (message) =>
+      scrubbed(
+        [
+          [/^[a-z]*$/.test(host) ? "" : host, "the upstream"],
+          [deployment.model, model.id],
+          [deployment.countModel ?? "", model.id],
+          ...names
+        ],
+        message
+      )
 }
 
 /** Says in the span when a stream has come to its end. */

@@ -86,8 +86,5 @@ export class Api extends HttpApi.make("gateway")
 
 /** Every endpoint, with what the gateway knows of it. */
 export const endpoints: ReadonlyMap<string, Endpoint> = endpointsOf(Api)
-/** The endpoint at a path. A segment in braces is any text. */
-export const endpointAt = (path: string): Endpoint | undefined =>
-  endpoints.get(path) ?? (/^\/v1\/models\/[^/]+$/.test(path) ? endpoints.get("/v1/models/{id}") : undefined)
 /** Where each purpose is served: named to a caller at the wrong endpoint. */
 export const purposePaths = pathsOf(endpoints)

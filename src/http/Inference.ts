@@ -24,11 +24,11 @@ import type { Counts, NamesModel, Prepared, Ready, ScreenedTool, Surface } from 
 import { adjustedHeaders } from "../vendors/adjustments.ts"
 import { inSlices } from "../wire/slices.ts"
 import { bodyReader } from "./body.ts"
+import { makeTerminations } from "./Drain.ts"
 import { Guarding } from "./Guarding.ts"
 import { CurrentRecord, failWith, type RequestRecord } from "./RequestRecord.ts"
 import { makeResend } from "./refusedFields.ts"
 import { makeStreamReply } from "./streamReply.ts"
-import { makeTerminations } from "./terminations.ts"
 import { makeWholeReply } from "./wholeReply.ts"
 
 /** What an endpoint does with a request. */

@@ -2,6 +2,7 @@
  * The facts of one request, written by each step that learns one. The usage record, the log line, the span and the metrics are made
  * from it once, when the request is over (`RequestFacts`). It holds no payload; it counts the memory that the request holds.
  */
+import { getHeapStatistics } from "node:v8"
 import { Context, Effect, type Tracer } from "effect"
 import type { ServedCloud } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
@@ -14,8 +15,36 @@ import type { GuardAction } from "../contract/Governance.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import type { Reservation } from "../limits/Quota.ts"
 import { errorHeaders } from "../surfaces/errorResponse.ts"
-import type { MemoryBudget } from "./memoryBudget.ts"
 import type { ReplyGuards } from "./ReplyGuards.ts"
+
+// The memory of requests in flight: bodies, whole replies, incomplete events, tool calls of streams, and bytes that wait for slow readers.
+// What does not fit is refused.
+
+/** Largest number of bytes that a small request holds. */
+const smallRequest = 256 * 1024
+
+/**
+ * One budget for all requests of a process, in bytes as they came. `most` is an eighth of the heap's limit, because a body exists as
+ * bytes, as text, as a tree and as what is made of it. Both functions count the bytes, and answer whether they fit; the caller gives
+ * them back also where they do not. `own`: all bytes of the request, with these.
+ */
+export const makeMemoryBudget = (most = getHeapStatistics().heap_size_limit / 8) => {
+  let held = 0
+  /** For a body. The only one always fits. Small requests have a quarter more, so that large bodies that come slowly never keep them out. */
+  const admit = (bytes: number, own: number): boolean => {
+    held += bytes
+    return held <= most || held <= own || (own <= smallRequest && held <= 1.25 * most)
+  }
+  /**
+   * For what a running request holds beside its body: half as much again, so that bodies leave some for replies, and always for a small
+   * request. A negative number gives memory back.
+   */
+  const take = (bytes: number, own: number): boolean => admit(bytes, own) || held <= 1.5 * most || own <= smallRequest
+  return { admit, take }
+}
+export type MemoryBudget = ReturnType<typeof makeMemoryBudget>
+
+// The record.
 
 const none: ReadonlyArray<never> = []
 

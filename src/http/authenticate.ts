@@ -2,7 +2,9 @@
  * Who sent a request: by its key, and where the operator has set it so by a token or a client certificate (docs/identity.md).
  * `x-api-key`, where it is sent, decides alone.
  */
+
 import type { X509Certificate } from "node:crypto"
+import { isIP } from "node:net"
 import { TLSSocket } from "node:tls"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Clock, Context, Effect, Layer, Option, Result } from "effect"
@@ -19,10 +21,47 @@ import { RateLimit } from "../limits/RateLimit.ts"
 import { Settings } from "../Settings.ts"
 import { makeIsIn } from "../settings/networks.ts"
 import { apiError, messagesError } from "../surfaces/errorResponse.ts"
-import { plainAddress } from "./clientAddress.ts"
 import { CurrentRecord, failWith, type RequestRecord } from "./RequestRecord.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
+
+// The caller's address for records: that of the connection, or behind the operator's own proxies what they say
+// (docs/operation.md#usage-records). Each proxy appends the address that called it, so the list is read from the right, as far as the
+// proxies are trusted. The caller may have written the rest.
+
+/** An address without its zone, and an IPv4 address that is written as IPv6 as IPv4. */
+const plainAddress = (address: string): string =>
+  address.replace(/%.*$/, "").replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, "")
+
+/** The address of a hop, which may have a port: IPv6 then has brackets. */
+const hopOf = (text: string): string | undefined => {
+  const hop = text.trim()
+  const address = plainAddress(/^\[([^\]]*)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop)
+  return isIP(address) === 0 ? undefined : address
+}
+
+/** Most hops of `X-Forwarded-For` that are read. */
+const maxHops = 32
+
+/** `trusted`: the networks whose `X-Forwarded-For` is believed (`GATEWAY_TRUSTED_PROXIES`). */
+export const makeSourceOf = (trusted: Option.Option<string>) => {
+  const isTrusted = Option.isSome(trusted) ? makeIsIn(trusted.value) : undefined
+  return ({ headers, remoteAddress }: HttpServerRequest.HttpServerRequest): string | undefined => {
+    if (Option.isNone(remoteAddress)) return undefined
+    let source = plainAddress(remoteAddress.value)
+    const forwarded = headers["x-forwarded-for"]
+    if (isTrusted === undefined || forwarded === undefined) return source
+    const hops = forwarded.split(",")
+    for (let at = hops.length - 1; at >= Math.max(0, hops.length - maxHops) && isTrusted(source); at--) {
+      const hop = hopOf(hops[at] ?? "")
+      if (hop === undefined) break
+      source = hop
+    }
+    return source
+  }
+}
+
+// Who calls.
 
 const unauthenticated = (message: string, why: Refusal = "certificate") =>
   new GatewayError({ reason: "unauthenticated", message, refused: { why } })

@@ -7,7 +7,7 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { Cause, Clock, Context, Effect, Exit, identity, Option, References, Scope, Tracer } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { GatewayError, internal, invalid } from "../catalog/GatewayError.ts"
-import { endpointAt, endpoints } from "../contract/Api.ts"
+import { endpoints } from "../contract/Api.ts"
 import { apiErrorBody, messagesErrorBody } from "../contract/Errors.ts"
 import { Quota } from "../limits/Quota.ts"
 import { UsageLog } from "../limits/UsageLog.ts"
@@ -18,10 +18,9 @@ import { apiError, messagesError } from "../surfaces/errorResponse.ts"
 import { logRequest } from "../telemetry/logs.ts"
 import { RecordActivity, recordRequest } from "../telemetry/metrics.ts"
 import { makeTrackRequest } from "../telemetry/spans.ts"
-import { makeSourceOf } from "./clientAddress.ts"
+import { makeSourceOf } from "./authenticate.ts"
 import { Drain } from "./Drain.ts"
-import { makeMemoryBudget } from "./memoryBudget.ts"
-import { CurrentRecord, RequestRecord } from "./RequestRecord.ts"
+import { CurrentRecord, makeMemoryBudget, RequestRecord } from "./RequestRecord.ts"
 
 /** `allow`: what the path is served to, if anything is there. */
 const noRoute = (method: string, path: string, allow: string | undefined): GatewayError => {
@@ -38,6 +37,10 @@ const noRoute = (method: string, path: string, allow: string | undefined): Gatew
     message: `there is nothing at ${shown}; the endpoints are ${[...endpoints.keys()].join(", ")}`
   })
 }
+
+/** The endpoint at a path. A segment in braces is any text. */
+const endpointAt = (path: string) =>
+  endpoints.get(path) ?? (/^\/v1\/models\/[^/]+$/.test(path) ? endpoints.get("/v1/models/{id}") : undefined)
 
 /** The messages endpoints have their own error format; all other paths share one. */
 const isMessages = (path: string): boolean => path === "/v1/messages" || path.startsWith("/v1/messages/")

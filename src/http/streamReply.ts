@@ -14,8 +14,8 @@ import { reply } from "../stream/reply.ts"
 import type { Prepared, Ready } from "../surfaces/Surface.ts"
 import { singleUse } from "../wire/singleUse.ts"
 import { inSlices } from "../wire/slices.ts"
+import type { OnTermination } from "./Drain.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
-import type { OnTermination } from "./terminations.ts"
 
 interface StreamReplyOptions extends Ready<Prepared> {
   readonly provider: Provider["Service"]

@@ -8,7 +8,7 @@ import { inSlices } from "../wire/slices.ts"
 import { type Event, printEvents } from "../wire/sse.ts"
 import { type DeadlineOptions, withDeadlines } from "./deadlines.ts"
 import { EndedEarly, type Frame, type Frames, type Item, type Protocol } from "./Frame.ts"
-import { failed, type Step, stage } from "./stage.ts"
+import type { Decoded, Decoder, FramingFailure } from "./framing.ts"
 
 interface TranslateOptions {
   readonly protocol: Protocol
@@ -45,7 +45,102 @@ export const reply = (
     encode(options.onWaiting)
   )
 
+// One stage: an array in, an array out, and how the stream ends where the stage ends it.
+
+/** What one step emits, and how the stream ends after it, if it does. */
+export interface Step<B, E> {
+  readonly emit: ReadonlyArray<B>
+  readonly end?: Pull.Pull<never, E> | undefined
+}
+
+/** The steps of one stream: pure but for their own state. */
+export interface Stage<A, B, E, E2 = E> {
+  readonly onArray: (items: ReadonlyArray<A>) => Step<B, E>
+  /** The stream before this stage has ended. */
+  readonly onDone: () => Step<B, E>
+  /** The stream before this stage has failed. */
+  readonly onFailure: (cause: Cause.Cause<E2>) => Step<B, E>
+}
+
+/** Emits nothing, and fails as the stream before did. */
+export const failed = <E>(cause: Cause.Cause<E>): Step<never, E> => ({ emit: [], end: Effect.failCause(cause) })
+
+/**
+ * An operator on arrays. Unlike `Stream.mapAccumArray`, a step may end or fail the stream and keep what it emits before that, and the
+ * end of the stream before differs from its failure. Each further operator would cost an effect an array.
+ */
+export const stage =
+  <A, B, E, E2 = E>(make: () => Stage<A, B, E, E2>) =>
+  (self: Stream.Stream<A, E2>): Stream.Stream<B, E> =>
+    Stream.transformPull(self, (upstream) =>
+      Effect.sync(() => {
+        const { onArray, onDone, onFailure } = make()
+        const done = Cause.done()
+        let end: Pull.Pull<never, E> | undefined
+        const pass = (step: Step<B, E>, next: Pull.Pull<Arr.NonEmptyReadonlyArray<B>, E>) => {
+          end = step.end
+          return Arr.isReadonlyArrayNonEmpty(step.emit) ? Effect.succeed(step.emit) : (end ?? next)
+        }
+        const last = ({ emit, end = done }: Step<B, E>) => pass({ emit, end }, done)
+        const step: Pull.Pull<Arr.NonEmptyReadonlyArray<B>, E> = Pull.matchEffect(upstream, {
+          onSuccess: (items) => pass(onArray(items), step),
+          onFailure: (cause) => last(onFailure(cause)),
+          onDone: () => last(onDone())
+        })
+        return Effect.suspend(() => end ?? step)
+      })
+    )
+
 // The stages, in their order.
+
+export interface DecodeOptions<E, E2> {
+  readonly decoder: Decoder
+  readonly onBytes: () => void
+  readonly onFirstEvent: (event: Event) => void
+  /** Takes memory for bytes of an incomplete event; a negative number gives it back. Returns an error where there is none left. */
+  readonly hold: (bytes: number) => E | undefined
+  readonly framingError: (failure: FramingFailure) => E
+  /** Of a failure of the connection. */
+  readonly clientError: (failure: E2) => E
+}
+
+/** All events of a network chunk come in one array. Events before a failure are kept. */
+export const decode = <E, E2>(options: DecodeOptions<E, E2>) =>
+  stage<Uint8Array, Event, E, E2>(() => {
+    const { clientError, decoder, framingError, hold, onBytes, onFirstEvent } = options
+    let begun = false
+    let pending = 0
+    const step = ({ events, failure }: Decoded) => ({
+      emit: events,
+      end: failure === undefined ? undefined : Effect.fail(framingError(failure))
+    })
+    return {
+      onArray: (chunks) => {
+        onBytes()
+        const events: Array<Event> = []
+        let bytes = 0
+        let failure: FramingFailure | undefined
+        for (const chunk of chunks) {
+          bytes += chunk.length
+          const decoded = decoder.feed(chunk)
+          for (const event of decoded.events) events.push(event)
+          failure = decoded.failure
+          if (failure !== undefined) break
+        }
+        if (!begun && events[0] !== undefined) {
+          begun = true
+          onFirstEvent(events[0])
+        }
+        if (failure !== undefined) return step({ events, failure })
+        const before = pending
+        pending = events.length > 0 ? 0 : pending + bytes
+        const refused = pending === before ? undefined : hold(pending - before)
+        return { emit: events, end: refused === undefined ? undefined : Effect.fail(refused) }
+      },
+      onDone: () => step(decoder.end()),
+      onFailure: (cause) => failed(Cause.map(cause, clientError))
+    }
+  })
 
 /** Events become the surface's frames, and their tool calls are collected. Ends with the surface's own terminal frame, or fails. */
 const translate = (options: TranslateOptions) =>

@@ -4,14 +4,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Headers } from "effect/http"
 import { cut, invalidBody, refused, unfinished, unreadable } from "../../src/catalog/UpstreamFault.ts"
-import { faultError, framingError, makeScrub, statusFault } from "../../src/cloud/fault.ts"
+import { faultError, framingError, scrubbed, statusFault } from "../../src/cloud/fault.ts"
 import { FramingError, UpstreamException } from "../../src/stream/framing.ts"
 
-const scrub = makeScrub([
+const names = [
   ["secret-project", "the project"],
   ["anthropic.claude-x-v1:0", "claude-x"],
   ["", "nothing"]
-])
+] as const
+const scrub = (message: string) => scrubbed(names, message)
 
 const noHeaders = Headers.empty
 const retryAfter = (value: string) => Headers.fromInput({ "retry-after": value })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
 import { HttpServerRequest } from "effect/http"
-import { makeSourceOf } from "../../src/http/clientAddress.ts"
+import { makeSourceOf } from "../../src/http/authenticate.ts"
 import { isNetworkList } from "../../src/settings/networks.ts"
 import { until } from "../operation/child.ts"
 import { startGateway } from "../support/gateway.ts"

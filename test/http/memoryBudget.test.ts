@@ -1,7 +1,6 @@
 /** Room in memory: who gets some, and that all of it comes back. */
 import { assert, it } from "@effect/vitest"
-import { type MemoryBudget, makeMemoryBudget } from "../../src/http/memoryBudget.ts"
-import { RequestRecord } from "../../src/http/RequestRecord.ts"
+import { type MemoryBudget, makeMemoryBudget, RequestRecord } from "../../src/http/RequestRecord.ts"
 
 const mib = 2 ** 20
 const requestIn = (room: MemoryBudget) =>

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer } from "effect"
 import type { GatewayError } from "../../src/catalog/GatewayError.ts"
-import { Drain } from "../../src/http/Drain.ts"
-import { makeTerminations } from "../../src/http/terminations.ts"
+import { Drain, makeTerminations } from "../../src/http/Drain.ts"
 import { Keys, makeAccess } from "../../src/limits/Keys.ts"
 import { called } from "../support/called.ts"
 

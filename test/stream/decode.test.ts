@@ -1,10 +1,9 @@
 /** What becomes of a cloud's bytes on their way in, and of the bytes that wait on their way out. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Option, Stream } from "effect"
-import { type DecodeOptions, decode } from "../../src/stream/decode.ts"
 import type { Item } from "../../src/stream/Frame.ts"
 import { sse } from "../../src/stream/framing.ts"
-import { encode } from "../../src/stream/reply.ts"
+import { type DecodeOptions, decode, encode } from "../../src/stream/reply.ts"
 import { keepAlive } from "../../src/wire/sse.ts"
 
 type Options = DecodeOptions<string, string>

@@ -1,7 +1,7 @@
 /** What a stage of a streamed reply keeps when it ends or fails, and that it does not matter how its items came. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Option, Schema, Stream } from "effect"
-import { failed, type Stage, type Step, stage } from "../../src/stream/stage.ts"
+import { failed, type Stage, type Step, stage } from "../../src/stream/reply.ts"
 
 type Outcome<B> = { readonly items: ReadonlyArray<B>; readonly end: string }
 

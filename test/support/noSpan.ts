@@ -1,5 +1,5 @@
 /** The span of a call that no one looks at. */
-import type { CallSpan } from "../../src/telemetry/callSpan.ts"
+import type { CallSpan } from "../../src/telemetry/spans.ts"
 
 const nothing = () => {}
 

@@ -4,10 +4,9 @@ import { type GatewayError, internal } from "../../src/catalog/GatewayError.ts"
 import type { Tokens } from "../../src/catalog/Tokens.ts"
 import { faultError, framingError } from "../../src/cloud/fault.ts"
 import { makeAccumulator } from "../../src/governance/accumulate.ts"
-import { decode } from "../../src/stream/decode.ts"
 import type { Protocol } from "../../src/stream/Frame.ts"
 import type { Decoder } from "../../src/stream/framing.ts"
-import { type ReplyOptions, reply } from "../../src/stream/reply.ts"
+import { decode, type ReplyOptions, reply } from "../../src/stream/reply.ts"
 import { type Event, printEvents } from "../../src/wire/sse.ts"
 
 export interface StreamedReply {
