@@ -31,7 +31,7 @@ const refusal = (status: string, message: string): string => {
  */
 export const guardSockets = (server: Server, connected: "connection" | "secureConnection"): Connections => {
   const connections = new Map<Duplex, Set<ServerResponse>>()
-  /** The request of each connection that came last. */
+  /** The request of each connection that came last, until it is whole and has its reply. */
   const latest = new WeakMap<Duplex, IncomingMessage>()
 
   const refuse = (socket: Duplex, status: string, message: string) => {
@@ -49,7 +49,11 @@ export const guardSockets = (server: Server, connected: "connection" | "secureCo
     latest.set(socket, request)
     const replies = connections.get(socket)
     replies?.add(reply)
-    reply.once("close", () => replies?.delete(reply))
+    reply.once("close", () => {
+      replies?.delete(reply)
+      // An idle connection would hold all that its last request does.
+      if (request.complete && latest.get(socket) === request) latest.delete(socket)
+    })
   }
   // A connection that cannot be accepted leaves the others as they are.
   server.on("error", ignore)
