@@ -88,12 +88,6 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
 
   /** An item that begins or is done, which may be a call. */
   const item = (name: string, data: string, fields: JsonObject): Frame | undefined => {
-    if (name.endsWith("added") && isEncrypted(fields.item)) {
-      const place = keyOf(fields)
-      const at = countBelow(leftOutPlaces, place)
-      if (leftOutPlaces[at] !== place) leftOutPlaces.splice(at, 0, place)
-      return undefined
-    }
     const frame = passed(name, data, fields)
     const call = callOf(fields.item)
     if (call === undefined) return frame
@@ -105,11 +99,16 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
   }
 
   /** Numbers and places without those that are left out: clients append item by item. Undefined for an event of an item that is. */
-  const renumbered = (fields: JsonObject): JsonObject | undefined => {
+  const renumbered = (name: string, fields: JsonObject): JsonObject | undefined => {
     const place = numberOf(fields.output_index)
     const number = numberOf(fields.sequence_number)
     const before = place === undefined ? 0 : countBelow(leftOutPlaces, place)
     if (place !== undefined && leftOutPlaces[before] === place) return undefined
+    if (name === "response.output_item.added" && isEncrypted(fields.item)) {
+      if (place !== undefined) leftOutPlaces.splice(before, 0, place)
+      return undefined
+    }
+    if (leftOut === 0 && before === 0) return fields
     return {
       ...fields,
       ...(place === undefined ? {} : { output_index: place - before }),
@@ -134,7 +133,7 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
     // Clients go by either.
     if (given === undefined || (type !== undefined && type !== name)) return broken()
     if (!isEventName(name)) return broken()
-    const fields = leftOut === 0 ? given : renumbered(given)
+    const fields = renumbered(name, given)
     if (fields === undefined) return undefined
     const data = fields === given ? event.data : jsonText(fields)
     count(name, fields)
