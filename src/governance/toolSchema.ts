@@ -1,4 +1,5 @@
 /** The parts of a tool's schema: how the content of each is read, and where its references lead (JSON Schema core, 8.2). */
+import { meaningsOf } from "../catalog/words.ts"
 import { getOrInsert } from "../wire/getOrInsert.ts"
 import { isRaw } from "../wire/json.ts"
 import type { Slices } from "../wire/slices.ts"
@@ -18,20 +19,16 @@ export type Tick = (characters?: number) => boolean
  * - `mapping`: keys are values, and values references
  * - `value`: plain data
  */
-const keywords = {
-  schema: [],
-  properties: ["properties"],
-  dependents: ["dependentSchemas", "dependentRequired", "dependencies"],
-  patterns: ["patternProperties"],
-  definitions: ["$defs", "definitions"],
-  naming: ["propertyNames"],
-  discriminator: ["discriminator"],
-  mapping: [],
-  value: ["enum", "const", "default", "example", "examples"]
-}
-export type Role = keyof typeof keywords
-const roles = new Map(
-  Object.entries(keywords).flatMap(([role, words]) => words.map((word): [string, Role] => [word, role as Role]))
+export type Role = NamingRole | "schema" | "definitions" | "mapping" | "value"
+type NamingRole = "properties" | "dependents" | "patterns" | "naming" | "discriminator"
+const roles = meaningsOf<Role>(
+  ["properties", "properties"],
+  ["dependentSchemas dependentRequired dependencies", "dependents"],
+  ["patternProperties", "patterns"],
+  ["$defs definitions", "definitions"],
+  ["propertyNames", "naming"],
+  ["discriminator", "discriminator"],
+  ["enum const default example examples", "value"]
 )
 /** Lists of property names. */
 const lists: ReadonlySet<string> = new Set(["required", "propertyOrdering"])

@@ -1,5 +1,6 @@
 /** Where a URI begins: at a scheme's colon, however the scheme and its slashes are written. */
 import { isIPv6 } from "node:net"
+import { meaningsOf } from "../catalog/words.ts"
 import {
   alphanumerics,
   backslash,
@@ -46,15 +47,14 @@ export const schemeStart = (text: string, floor: number, at: number): number => 
  */
 type Reading = "special" | "plain" | "mailto" | "data"
 
-const plainSchemes =
-  "ftps sftp tftp scp s3 gs file ssh git ldap ldaps telnet gopher smb nfs rsync svn imap imaps smtp smtps redis rediss " +
-  "amqp amqps mqtt mqtts mysql postgres postgresql mongodb rtsp abfs abfss wasbs hdfs grpc grpcs tcp udp"
-const known: ReadonlyMap<string, Reading> = new Map([
-  ...["http", "https", "ws", "wss", "ftp"].map((word): [string, Reading] => [word, "special"]),
-  ...plainSchemes.split(" ").map((word): [string, Reading] => [word, "plain"]),
+const known = meaningsOf<Reading>(
+  ["http https ws wss ftp", "special"],
+  ["ftps sftp tftp scp s3 gs file ssh git ldap ldaps telnet gopher smb nfs rsync svn imap imaps smtp smtps", "plain"],
+  ["redis rediss amqp amqps mqtt mqtts mysql postgres postgresql mongodb rtsp abfs abfss wasbs hdfs", "plain"],
+  ["grpc grpcs tcp udp", "plain"],
   ["mailto", "mailto"],
   ["data", "data"]
-])
+)
 const longestKnown = Math.max(...Array.from(known.keys(), (word) => word.length))
 const lastOfKnown = characters(new RegExp(`[${Array.from(known.keys(), (word) => word.at(-1)).join("")}]`, "i"))
 /** What a shell drops between a scheme and its colon. */

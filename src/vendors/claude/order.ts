@@ -39,12 +39,8 @@ export const orderWriter = (model: string) => {
 
   /** A bound on the time that it takes to see how large the order is. */
   const isShort = (): boolean => {
-    let length = places.length
-    for (const thought of thoughts) {
-      for (const value of Object.values(thought)) length += textOf(value)?.length ?? 0
-      if (length > maxBytes) return false
-    }
-    return length <= maxBytes
+    const texts = thoughts.flatMap((thought) => Object.values(thought)).map((value) => textOf(value) ?? "")
+    return texts.reduce((sum, { length }) => sum + length, places.length) <= maxBytes
   }
 
   return {
