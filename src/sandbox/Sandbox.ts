@@ -6,7 +6,7 @@ import type { SimulatedCloud } from "./cloud/access.ts"
 import { azure } from "./cloud/azure.ts"
 import { bedrock } from "./cloud/bedrock.ts"
 import { vertex } from "./cloud/vertex.ts"
-import { callLog, startServer } from "./http.ts"
+import { type Call, startServer } from "./http.ts"
 import { modelsOf } from "./models.ts"
 
 interface SandboxOptions {
@@ -14,16 +14,17 @@ interface SandboxOptions {
   readonly pace?: number
   /** The catalog of the simulated models, called for each request. Default: the shipped one. */
   readonly catalog?: () => Catalog
+  /** Gets each call that reaches a cloud, once its body has come. */
+  readonly onCall?: (call: Call) => void
 }
 
-const make = Effect.fnUntraced(function* ({ pace = 20, catalog }: SandboxOptions = {}) {
-  const { add, list } = callLog()
+const make = Effect.fnUntraced(function* ({ pace = 20, catalog, onCall = () => {} }: SandboxOptions = {}) {
   const shipped = Result.getOrThrow(shippedCatalog)
   const models = modelsOf(catalog ?? (() => shipped))
   const clouds = { vertex: vertex(models), bedrock: bedrock(models), azure: azure(models) }
   const start = ({ answer }: SimulatedCloud, cloud: string) =>
     Effect.acquireRelease(
-      Effect.promise(() => startServer(cloud, pace, add, answer)),
+      Effect.promise(() => startServer(cloud, pace, onCall, answer)),
       ({ server }) =>
         Effect.promise(() => {
           const closed = server[Symbol.asyncDispose]()
@@ -36,7 +37,7 @@ const make = Effect.fnUntraced(function* ({ pace = 20, catalog }: SandboxOptions
   const environments = Record.map(clouds, ({ environment }, cloud) => environment(urls[cloud]))
   /** The settings of a gateway for this sandbox. */
   const environment: Readonly<Record<string, string>> = Object.assign({}, ...Object.values(environments))
-  return { urls, environment, bearers: Record.map(clouds, ({ bearer }) => bearer), calls: list }
+  return { urls, environment, bearers: Record.map(clouds, ({ bearer }) => bearer) }
 })
 
 /** Three simulated clouds on loopback: Vertex AI, Amazon Bedrock and Azure OpenAI. Their credentials are made anew at each start. */

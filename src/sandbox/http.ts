@@ -1,4 +1,4 @@
-/** The server of a simulated cloud: requests, paced replies, and the log of calls. */
+/** The server of a simulated cloud: requests, and paced replies. */
 import { once } from "node:events"
 import type { Server, ServerResponse } from "node:http"
 import { buffer } from "node:stream/consumers"
@@ -38,18 +38,6 @@ export interface Call extends Pick<CloudRequest, "method" | "path" | "headers"> 
   readonly cloud: string
   readonly body: string
   aborted: boolean
-}
-
-/** The last calls, oldest first, bounded in number and in total size, so that a long-running sandbox does not grow. */
-export const callLog = () => {
-  const calls: Array<Call> = []
-  let size = 0
-  const add = (call: Call): void => {
-    calls.push(call)
-    size += call.body.length
-    while (calls.length > 1000 || (size > 64_000_000 && calls.length > 1)) size -= calls.shift()?.body.length ?? 0
-  }
-  return { add, list: (): ReadonlyArray<Call> => [...calls] }
 }
 
 export const jsonReply = (status: number, body: unknown, more: Reply["headers"] = {}): Reply => {
@@ -94,7 +82,7 @@ const send = async (response: ServerResponse, reply: Reply, pace: number, signal
 export const startServer = async (
   cloud: string,
   pace: number,
-  add: (call: Call) => void,
+  onCall: (call: Call) => void,
   answer: (request: CloudRequest) => Promise<Reply> | Reply
 ): Promise<{ readonly server: Server; readonly url: string }> => {
   const server = createServer(async (incoming, response) => {
@@ -110,7 +98,7 @@ export const startServer = async (
       const headers = Record.map(incoming.headers, String)
       const body = await buffer(incoming)
       call = { cloud, method, path: target, headers, body: body.toString(), aborted: false }
-      add(call)
+      onCall(call)
       const [path = "/", query] = target.split("?", 2)
       const seed = digest(path, body)
       const reply = await answer({ method, path, query: new URLSearchParams(query), headers, body, seed })

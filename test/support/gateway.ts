@@ -54,13 +54,15 @@ const collect = (lines: Array<string>) =>
     })
   ])
 
-const simulated = Effect.fnUntraced(function* (pace: number, file: string | undefined) {
+const simulated = Effect.fnUntraced(function* (pace: number, file: string | undefined, onCall: (call: Call) => void) {
   const catalog = yield* loadCatalog({ catalogFile: Option.fromNullishOr(file), catalogOverlay: Option.none() })
-  return Context.get(yield* Layer.build(Sandbox.layer({ pace, catalog: () => catalog })), Sandbox)
+  return Context.get(yield* Layer.build(Sandbox.layer({ pace, catalog: () => catalog, onCall })), Sandbox)
 })
 
 const build = Effect.fnUntraced(function* (options: GatewayOptions, directory: string) {
   const logs: Array<string> = []
+  const calls: Array<Call> = []
+  const note = (call: Call) => calls.push(call)
   const defaults = {
     GATEWAY_PORT: "0",
     GATEWAY_DRAIN_TIMEOUT: "50 millis",
@@ -71,7 +73,7 @@ const build = Effect.fnUntraced(function* (options: GatewayOptions, directory: s
   }
   const given = options.settings ?? {}
   const own = Object.keys(given).some((name) => cloud.test(name))
-  const sandbox = own ? undefined : yield* simulated(options.pace ?? 0, given.GATEWAY_CATALOG_FILE)
+  const sandbox = own ? undefined : yield* simulated(options.pace ?? 0, given.GATEWAY_CATALOG_FILE, note)
   const loaded = yield* load({ ...defaults, ...sandbox?.environment, ...given })
 
   const layer = gatewayLayer({
@@ -86,7 +88,7 @@ const build = Effect.fnUntraced(function* (options: GatewayOptions, directory: s
   return {
     url: `http://127.0.0.1:${address.port}`,
     port: address.port,
-    calls: () => sandbox?.calls() ?? [],
+    calls: () => [...calls],
     records: () => recordsIn(loaded.gateway.usageLog),
     logs,
     drain: () => Effect.runSync(begin)
