@@ -88,6 +88,8 @@ export interface CallKind {
 export interface Message {
   readonly body: Body
   readonly headers?: Readonly<Record<string, string>>
+  /** What is sent instead, made of the printed body. */
+  readonly wrap?: (json: string | Uint8Array) => Body
 }
 
 export interface Cloud {

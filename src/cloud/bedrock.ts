@@ -8,7 +8,6 @@ import { withoutMetrics } from "../catalog/Tokens.ts"
 import type { BedrockSettings } from "../settings/clouds.ts"
 import { awsFrames, sse } from "../stream/framing.ts"
 import { type JsonObject, numberOf, objectOf } from "../wire/json.ts"
-import { base64Json } from "../wire/print.ts"
 import { steadyMillis } from "../wire/steady.ts"
 import {
   type AuthHeaders,
@@ -159,17 +158,19 @@ const path = ({ operation, route, stream }: CallKind) => {
 /** InvokeModel names the model and the streaming in the address, and refuses them in the body. */
 const invokeBody = ({ model: _, stream: __, ...rest }: Body): Body => ({ anthropic_version: anthropicVersion, ...rest })
 
-/** CountTokens wants the whole invoke body, which must have a `max_tokens`; the count does not depend on it. */
-const countBody = (body: Body): Body => {
+/** CountTokens wants the whole invoke body in base64, which must have a `max_tokens`; the count does not depend on it. */
+const countMessage = (body: Body): Message => {
   const budget = numberOf(objectOf(body.thinking).budget_tokens) ?? 0
-  const invoke = { ...invokeBody(body), max_tokens: budget + 1 }
-  return { input: { invokeModel: { body: base64Json(invoke) } } }
+  return {
+    body: { ...invokeBody(body), max_tokens: budget + 1 },
+    wrap: (json) => ({ input: { invokeModel: { body: Buffer.from(json).toString("base64") } } })
+  }
 }
 
 const isFramed = ({ operation, stream }: CallKind): boolean => stream && operation === "messages"
 
 const message = (call: CallKind, body: Body): Message => {
-  if (call.operation === "count") return { body: countBody(body) }
+  if (call.operation === "count") return countMessage(body)
   if (call.operation !== "messages") return { body }
   return { body: invokeBody(body), headers: isFramed(call) ? { "x-amzn-bedrock-accept": "application/json" } : {} }
 }

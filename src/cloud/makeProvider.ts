@@ -64,8 +64,11 @@ export const makeProvider = (cloud: Cloud) =>
     /** Fails for any reply but a 200 of the promised type. */
     const open = (call: UpstreamCall & CallKind) =>
       Effect.suspend(() => {
-        const { body, headers = {} } = cloud.endpoint.message(call, call.body())
-        return Effect.flatMap(print(body, call.record.bytesIn), (text) =>
+        const { body, headers = {}, wrap } = cloud.endpoint.message(call, call.body())
+        const { bytesIn } = call.record
+        const inner = print(body, bytesIn)
+        const sent = wrap === undefined ? inner : Effect.flatMap(inner, (json) => print(wrap(json), bytesIn))
+        return Effect.flatMap(sent, (text) =>
           attempt({ call, body: typeof text === "string" ? Buffer.from(text) : text, headers, signed: {} })
         )
       })

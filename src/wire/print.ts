@@ -21,20 +21,6 @@ export const escapeControls = (text: string): string =>
 export const escapeJson = (json: string): string =>
   Buffer.byteLength(json) === json.length && !json.includes("\u007f") ? json : escapeControls(json)
 
-/** JSON whose text goes into a JSON string as base64: how Bedrock wants a body inside a body. */
-class Base64Json {
-  readonly value: object
-  constructor(value: object) {
-    this.value = value
-  }
-  toJSON(): string {
-    return Buffer.from(jsonText(this.value)).toString("base64")
-  }
-}
-
-/** Typed as the text that it is printed as. */
-export const base64Json = (value: object): string => new Base64Json(value) as unknown as string
-
 /** Characters and values of one slice, each less than a millisecond. */
 const sliceCharacters = 64 * 1024
 const sliceValues = 2_000
@@ -69,19 +55,7 @@ export function* printPieces(value: unknown): Generator<string, void, undefined>
       text += '"'
     } else if (typeof value !== "object" || value === null) text += plainText(value) ?? ""
     else if (isRaw(value)) text += value.rawJSON
-    else if (value instanceof Base64Json) {
-      text += '"'
-      let rest = Buffer.alloc(0)
-      for (const piece of printPieces(value.value)) {
-        const bytes = Buffer.concat([rest, Buffer.from(piece)])
-        // Three bytes are four characters.
-        const whole = bytes.length - (bytes.length % 3)
-        text += bytes.toString("base64", 0, whole)
-        rest = bytes.subarray(whole)
-        yield
-      }
-      text += `${rest.toString("base64")}"`
-    } else if (Array.isArray(value)) {
+    else if (Array.isArray(value)) {
       text += "["
       for (let at = 0; at < value.length; at++) {
         if (isFull()) yield

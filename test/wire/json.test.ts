@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { numberOf } from "../../src/wire/json.ts"
 import { parseExact, parseWritten, readWrittenObject } from "../../src/wire/parse.ts"
-import { base64Json, jsonText, printPieces } from "../../src/wire/print.ts"
+import { jsonText, printPieces } from "../../src/wire/print.ts"
 
 describe("numbers as they were written", () => {
   it.each([
@@ -82,13 +82,6 @@ describe("keys as they were written", () => {
     const value = readWrittenObject('{"10":1,"2":2}')
     assert.strictEqual(jsonText({ ...value, a: [value] }), '{"2":2,"10":1,"a":[{"10":1,"2":2}]}')
     assert.strictEqual(JSON.stringify([value]), '[{"2":2,"10":1}]')
-  })
-
-  it("stand in a body inside a body, and behind it", () => {
-    const text = '{"10":1,"2":2}'
-    const inner = Buffer.from(text).toString("base64")
-    const body = { a: base64Json(parseWritten(text) as object), b: parseWritten(text) }
-    assert.strictEqual(jsonText(body), `{"a":"${inner}","b":${text}}`)
   })
 
   it("take no second print of what stands behind them", () => {
