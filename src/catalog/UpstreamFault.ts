@@ -3,7 +3,7 @@
  * of it.
  */
 import { arrayOf, type JsonObject, objectOf, textOf } from "../wire/json.ts"
-import { meaningsOf } from "./words.ts"
+import { meaningsOf } from "../wire/words.ts"
 
 /** The cloud reported that it failed. */
 export interface Refused {

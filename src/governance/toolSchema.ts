@@ -1,8 +1,9 @@
 /** The parts of a tool's schema: how the content of each is read, and where its references lead (JSON Schema core, 8.2). */
-import { meaningsOf } from "../catalog/words.ts"
+
 import { getOrInsert } from "../wire/getOrInsert.ts"
 import { isRaw } from "../wire/json.ts"
 import type { Slices } from "../wire/slices.ts"
+import { meaningsOf } from "../wire/words.ts"
 
 /** Counts a value, and characters, that were read; true when a slice's worth of them was. */
 export type Tick = (characters?: number) => boolean

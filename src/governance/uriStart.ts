@@ -1,6 +1,6 @@
 /** Where a URI begins: at a scheme's colon, however the scheme and its slashes are written. */
 import { isIPv6 } from "node:net"
-import { meaningsOf } from "../catalog/words.ts"
+import { meaningsOf } from "../wire/words.ts"
 import {
   alphanumerics,
   backslash,

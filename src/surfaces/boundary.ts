@@ -1,7 +1,8 @@
 /** Refuses bodies by which a cloud would reach outside the boundary, or keep something. */
-import { meaningsOf } from "../catalog/words.ts"
+
 import { mimes, readDataUri } from "../vendors/chatRequest.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import { meaningsOf } from "../wire/words.ts"
 
 const outside = "not available, because requests do not leave the boundary"
 const stored = "not available, because nothing is stored"

@@ -4,9 +4,9 @@
  * that stands in none of its places is not read, and is named.
  */
 import { Array as Arr, Predicate, Record } from "effect"
-import { meaningsOf } from "../catalog/words.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import { isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import { meaningsOf } from "../wire/words.ts"
 
 /** Most changes that are named, because naming each takes time. */
 const maxReported = 1000

@@ -6,10 +6,10 @@ import { hash, randomBytes } from "node:crypto"
 import { Predicate, Record, Result } from "effect"
 import type { Tokens } from "../catalog/Tokens.ts"
 import { type Broken, invalidBody, type UpstreamFault, unfinished } from "../catalog/UpstreamFault.ts"
-import { meaningsOf } from "../catalog/words.ts"
 import type { Completion, CompletionChunk, FinishReason, Usage } from "../contract/ChatReply.ts"
 import type { Governance } from "../contract/Governance.ts"
 import { arrayOf, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import { meaningsOf } from "../wire/words.ts"
 import type { Ending, Piece, Pieces, ReplyReader, Served } from "./Dialect.ts"
 
 /** An ID that is the same each time for the same text: `call_` and so many hexadecimal digits. */
