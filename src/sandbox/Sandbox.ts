@@ -2,11 +2,10 @@
 import { Context, Effect, Layer, Record, Result } from "effect"
 import type { Catalog } from "../catalog/Catalog.ts"
 import { shippedCatalog } from "../catalog/CatalogStore.ts"
-import type { SimulatedCloud } from "./cloud/access.ts"
 import { azure } from "./cloud/azure.ts"
 import { bedrock } from "./cloud/bedrock.ts"
 import { vertex } from "./cloud/vertex.ts"
-import { type Call, startServer } from "./http.ts"
+import { type Call, type SimulatedCloud, startServer } from "./http.ts"
 import { modelsOf } from "./models.ts"
 
 interface SandboxOptions {

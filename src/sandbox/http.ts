@@ -1,4 +1,5 @@
 /** The server of a simulated cloud: requests, and paced replies. */
+import { randomBytes } from "node:crypto"
 import { once } from "node:events"
 import type { Server, ServerResponse } from "node:http"
 import { buffer } from "node:stream/consumers"
@@ -78,12 +79,23 @@ const send = async (response: ServerResponse, reply: Reply, pace: number, signal
   response.socket?.destroy()
 }
 
+/** How a simulated cloud answers, and is reached: its settings, and credentials that are made anew at each start. */
+export interface SimulatedCloud {
+  readonly answer: (request: CloudRequest) => Promise<Reply> | Reply
+  /** The settings of a gateway for it. */
+  readonly environment: (url: string) => Readonly<Record<string, string>>
+  /** A token that it takes. */
+  readonly bearer: string
+}
+
+export const secret = (prefix = ""): string => prefix + randomBytes(24).toString("hex")
+
 /** Starts a cloud on a free loopback port. `pace` is the time between events in milliseconds. */
 export const startServer = async (
   cloud: string,
   pace: number,
   onCall: (call: Call) => void,
-  answer: (request: CloudRequest) => Promise<Reply> | Reply
+  answer: SimulatedCloud["answer"]
 ): Promise<{ readonly server: Server; readonly url: string }> => {
   const server = createServer(async (incoming, response) => {
     const { url: target = "/", method = "GET" } = incoming

@@ -1,11 +1,10 @@
 /** Azure OpenAI: its routes, credentials and headers. */
 import { unescape } from "node:querystring"
-import { type CloudRequest, jsonReply, type Reply } from "../http.ts"
+import { type CloudRequest, jsonReply, type Reply, type SimulatedCloud, secret } from "../http.ts"
 import type { Models } from "../models.ts"
 import { playChat } from "../openai/chat.ts"
 import { playResponses } from "../openai/responses.ts"
 import { hostError, serve } from "../openai/shared.ts"
-import { type SimulatedCloud, secret } from "./access.ts"
 
 const PATH = /^\/openai(\/v1|\/deployments\/([^/]+))?\/(chat\/completions|responses)$/
 const DENIED =

@@ -3,10 +3,9 @@ import { unescape } from "node:querystring"
 import { playClaude } from "../claude/claude.ts"
 import { answered, type Failed, type Failure } from "../faults.ts"
 import { playGemini } from "../gemini/generateContent.ts"
-import { type CloudRequest, eventStream, jsonReply, type Reply, sse } from "../http.ts"
+import { type CloudRequest, eventStream, jsonReply, type Reply, type SimulatedCloud, secret, sse } from "../http.ts"
 import { type JsonObject, parseBody, stringOf } from "../json.ts"
 import type { Models } from "../models.ts"
-import { type SimulatedCloud, secret } from "./access.ts"
 import { claudeError, googleReply } from "./errors.ts"
 
 const PATH =
