@@ -34,7 +34,7 @@ const environmentOf = (settings: GatewaySettings, slot: number) => ({
   })
 })
 
-/** Runs one worker and answers why it ended. Interrupted, it lets the worker drain. */
+/** Runs one worker and returns why it ended. Interrupted, it lets the worker drain. */
 const live = (
   environment: Readonly<Record<string, string>>,
   stopWithin: Duration.Duration,

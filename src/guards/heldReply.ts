@@ -123,7 +123,7 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
     cut = at
   }
 
-  /** Takes a frame in; answers whether it goes out as it is. */
+  /** Takes a frame in; returns whether it goes out as it is. */
   const take = (entry: Entry): boolean => {
     const { frame, part } = entry
     const { begins, delta, ends, last, signs } = part
@@ -170,7 +170,7 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
     return entries
   }
 
-  /** Asks about frames, in order; answers those that go out, undefined where nothing may. */
+  /** Asks about frames, in order; returns those that go out, undefined where nothing may. */
   const judged = Effect.fnUntraced(function* (entries: ReadonlyArray<Entry>) {
     const keyed = new Map<string, Slot>()
     const slots: Array<Slot> = []
@@ -226,7 +226,7 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
   })
 
   return {
-    /** Takes frames in; answers those that go out as they are. `isEnd`: no more come. */
+    /** Takes frames in; returns those that go out as they are. `isEnd`: no more come. */
     take: (entries: ReadonlyArray<Entry>, isEnd: boolean): ReadonlyArray<Frame> => {
       const out = entries.filter(take)
       if (isEnd || ended) mark(queue.length)

@@ -154,7 +154,7 @@ const sandboxKey = (now: DateTime.Utc): Key => {
 export const makeAccess = () => {
   const waiting = new Set<{ readonly holds: (now: number) => boolean; readonly end: () => void }>()
   return {
-    /** `end` is called at the first check at which it does not hold; `now` is in milliseconds since the epoch. Answers what stops that. */
+    /** `end` is called at the first check at which it does not hold; `now` is in milliseconds since the epoch. Returns how to unsubscribe. */
     onEnd: (holds: (now: number) => boolean, end: () => void) => {
       const entry = { holds, end }
       waiting.add(entry)

@@ -26,7 +26,7 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
   const keep = Duration.times(lease, 2)
 
   /**
-   * Takes one of the minute's requests of the key and its team, of both or none. Answers the headers of the reply; fails with
+   * Takes one of the minute's requests of the key and its team, of both or none. Returns the headers of the reply; fails with
    * `rate-limit`, the same headers and the seconds to wait.
    */
   const take = Effect.fnUntraced(function* (caller: CallerIdentity) {

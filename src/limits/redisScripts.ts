@@ -17,7 +17,7 @@ export const boardName = `${prefix}status`
 
 const millis = (duration: Duration.Duration): number => Math.ceil(Duration.toMillis(duration))
 
-/** What a script answers where the epoch is another one: nothing was done. */
+/** What a script returns where the epoch is another one: nothing was done. */
 export const strange = "strange epoch"
 
 /** How the scripts begin. The last key is the epoch's, and the last argument the one that is expected. */

@@ -11,7 +11,7 @@ export class StatusBoard extends Context.Service<
   {
     /** The posts of all processes; marks that a status page is open. */
     readonly read: Effect.Effect<ReadonlyArray<string>, LedgerError>
-    /** Replaces the post of the process with this ID where a page is open; answers whether one is. */
+    /** Replaces the post of the process with this ID where a page is open; returns whether one is. */
     readonly post: (id: string, text: () => string) => Effect.Effect<boolean, LedgerError>
   }
 >()("gateway/limits/StatusBoard") {}

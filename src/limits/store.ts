@@ -84,7 +84,7 @@ export const raiseIn = Effect.fnUntraced(function* (settings: StoreSettings, amo
 })
 
 /**
- * Tells the replicas of a gateway whether keys are refused. Answers `notified`; `unknown` where they share a Redis that this shell does
+ * Tells the replicas of a gateway whether keys are refused. Returns `notified`; `unknown` where they share a Redis that this shell does
  * not know, and `none` where they share none.
  */
 export const tellReplicas = ({ redisUrl, stateDir }: StoreSettings, ids: ReadonlyArray<string>, refused: boolean) =>

@@ -20,7 +20,7 @@ export const isEncrypted = (item: Json | undefined): boolean =>
   isObject(item) &&
   (item.type === encryptedType || (typeof item[secretField] === "string" && item.type !== "reasoning"))
 
-// Each of these answers the same value where there is nothing to take out.
+// Each of these returns the same value where there is nothing to take out.
 
 const withoutEncrypted = (fields: JsonObject): JsonObject => {
   if (!(secretField in fields)) return fields

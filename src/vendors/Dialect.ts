@@ -53,9 +53,9 @@ export interface Ending {
 
 /** Reads one reply, whole or streamed. It has state, made anew for each reply; it is synchronous and never throws. */
 export interface ReplyReader {
-  /** Adds the pieces of a whole reply, which is parsed exactly, to `out`; answers the cloud's failure, if there is one. */
+  /** Adds the pieces of a whole reply, which is parsed exactly, to `out`; returns the cloud's failure, if there is one. */
   whole(body: JsonObject, out: Pieces): UpstreamFault | undefined
-  /** Adds the pieces of one event to `out`; answers the cloud's failure, if there is one. */
+  /** Adds the pieces of one event to `out`; returns the cloud's failure, if there is one. */
   step(event: Event, out: Pieces): UpstreamFault | undefined
   /** Called once, after the terminal event or at the end of the stream; adds the last pieces. Without a terminal event it fails with `cut`. */
   end(out: Pieces): Result.Result<Ending, UpstreamFault>

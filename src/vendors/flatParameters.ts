@@ -46,7 +46,7 @@ export const flatParameters = (root: JsonObject): JsonObject => {
   /** What each part requires: it is read once, however often it is referred to. */
   const known = new Map<JsonObject, ReadonlySet<string>>()
   let repeated = 0
-  /** Collects the properties, and answers which of them are required. */
+  /** Collects the properties, and returns which of them are required. */
   const read = (schema: JsonObject, depth: number): ReadonlySet<string> => {
     const before = known.get(schema)
     if (before !== undefined) {

@@ -1,6 +1,6 @@
 /**
  * Parses JSON in slices, exactly, and within what one request may hold, over its body and every JSON text inside it
- * (docs/api.md#limits). It takes and answers what `JSON.parse` does, and says where it ends. For large texts: on small ones
+ * (docs/api.md#limits). It takes and returns what `JSON.parse` does, and says where it ends. For large texts: on small ones
  * `JSON.parse` is several times faster.
  */
 import { Data, Result } from "effect"

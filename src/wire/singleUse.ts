@@ -1,5 +1,5 @@
 /**
- * Answers a value once, and does not hold it after that. A stream runs for minutes, and its closures would hold what it was made from, such
+ * Returns a value once, and does not hold it after that. A stream runs for minutes, and its closures would hold what it was made from, such
  * as the request's body.
  */
 export const singleUse = <A>(value: A): (() => A) => {

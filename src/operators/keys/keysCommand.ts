@@ -131,7 +131,7 @@ export const setKey = Effect.fnUntraced(function* (
 
 type Refused = Pick<RefusedCaller, "disabled" | "revoked">
 
-/** Changes whether a key, or a caller without one, is refused; answers what it is called, and how it was before. */
+/** Changes whether a key, or a caller without one, is refused; returns what it is called, and how it was before. */
 const changeRefusal = (
   file: string,
   id: string,
@@ -186,7 +186,7 @@ export const disableKey = switchKey(true)
 export const enableKey = switchKey(false)
 
 /**
- * Gives a key a new secret; the old one works for `overlap` longer, a day unless given. Answers the text, and the digests of the
+ * Gives a key a new secret; the old one works for `overlap` longer, a day unless given. Returns the text, and the digests of the
  * secrets that end now.
  */
 export const rotateKey = Effect.fnUntraced(function* (file: string, id: string, overlap?: string) {

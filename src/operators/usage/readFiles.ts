@@ -95,7 +95,7 @@ export const checkFiles = Effect.fnUntraced(function* (names: ReadonlyArray<stri
   return { files, once }
 })
 
-/** Gives every line of the files to the reader, in memory that does not grow with them, and answers its result. */
+/** Gives every line of the files to the reader, in memory that does not grow with them, and returns its result. */
 export const readFiles = Effect.fnUntraced(function* <A>(files: ReadonlyArray<string>, reader: Reader<A>) {
   for (const file of files) {
     const lines = makeLines((line, number) => reader.line(line, { file, line: number }))

@@ -181,7 +181,7 @@ const thoughtTexts = ["thinking", "signature", "data"]
 const bytesOf = (block: JsonObject): number =>
   thoughtTexts.reduce((bytes, name) => bytes + Buffer.byteLength(textOf(block[name]) ?? ""), 0)
 
-/** Thinking and its signature arrive in fragments, and must be given back exactly. Answers how many bytes have come. */
+/** Thinking and its signature arrive in fragments, and must be given back exactly. Returns how many bytes have come. */
 const append = (block: { [key: string]: Json }, change: JsonObject): number => {
   for (const name of thoughtTexts) {
     const text = textOf(change[name])
