@@ -4,6 +4,7 @@
  * the subset is rewritten, the rest is left out and named, and the caller still checks what comes back.
  */
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
+import { meaningsOf } from "../../wire/words.ts"
 import { pointedAt } from "../flatParameters.ts"
 
 /** Levels of nesting that are translated; anything may stand below. */
@@ -17,11 +18,7 @@ const plainKeywords = new Set([
 const rewritten = new Set(["$ref", "allOf", "$schema", "$comment"])
 const schemaKeywords = new Set(["items", "additionalProperties"])
 const listKeywords = new Set(["prefixItems", "anyOf", "oneOf"])
-const mapKeywords: ReadonlyMap<string, string> = new Map([
-  ["properties", "properties"],
-  ["$defs", "$defs"],
-  ["definitions", "$defs"]
-])
+const mapKeywords = meaningsOf(["properties", "properties"], ["$defs definitions", "$defs"])
 
 /**
  * A tool's parameters: all but `$schema`, which is no part of a nested schema. Shared where nothing goes. `onDrop` is
