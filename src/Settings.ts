@@ -155,7 +155,7 @@ const own = Config.all({
   /** The label by which metrics count requests and tokens. */
   metricsBy: oneOf("GATEWAY_METRICS_BY", ["team", "key", "none"], "team"),
   metricsHost: text("GATEWAY_METRICS_HOST", "127.0.0.1"),
-  /** Upstream calls of one request at a time: one a text, where vectors are asked for. */
+  /** The most upstream calls of one request at a time; an embeddings request makes one for each text. */
   callConcurrency: count("GATEWAY_EMBEDDINGS_CONCURRENCY", 8),
   /** Node's own: without the check of certificates it is not known which boundary answers. */
   rejectUnauthorized: optionalChecked(

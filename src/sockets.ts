@@ -38,7 +38,7 @@ export const guardSockets = (server: Server, connected: "connection" | "secureCo
     const replies = [...(connections.get(socket) ?? [])]
     // The refusal would be read as part of a reply that has begun.
     if (replies.some((reply) => reply.headersSent && !reply.writableEnded)) return void socket.destroy()
-    // What is wrong with the body of a request that has its reply already is not told in another one.
+    // A request that has its reply gets no second one for the rest of its body.
     const isAnswered = latest.get(socket)?.complete === false && replies.every((reply) => reply.writableEnded)
     socket.end(isAnswered ? "" : refusal(status, message))
     setTimeout(() => socket.destroy(), grace).unref()

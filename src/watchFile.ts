@@ -7,13 +7,13 @@ const readAt = Metric.gauge("gateway_file_read_timestamp_seconds", {
   description: "When a file was last read and could be used, by kind, in seconds since the epoch"
 })
 const daysLeft = Metric.gauge("gateway_certificate_expiry_days", {
-  description: "Days until a certificate ends that is needed, by kind; less than 0 when it has"
+  description: "Days until a certificate that is needed ends, by kind; less than 0 when it has ended"
 })
 
-/** Of certificates one of which is enough, as of a bundle of authorities. */
+/** When certificates end of which one is enough, as in a bundle of authorities. */
 type Ends = ReadonlyArray<number>
 
-/** The next end, or the last one where all have ended: what an authority leaves in a bundle when it is renewed is no alarm. */
+/** The next end, or the last one where all have ended: an old certificate that stays in a bundle after a renewal is no alarm. */
 const nextEnd = (ends: Ends, now: number): number => {
   const coming = ends.filter((end) => end > now)
   return coming.length > 0 ? Math.min(...coming) : Math.max(...ends)

@@ -21,7 +21,7 @@ export const TextBlockParam = kind("text", { text: string("The text.", "What is 
   named("TextBlockParam", "A text.")
 )
 
-/** The kinds of a source; URLs and stored files are none. `how` they hold what they are of. */
+/** The kinds of a source; URLs and stored files are none. `how`: the media types, or what to send instead. */
 const inline = <const M extends ReadonlyArray<Schema.Top>>(members: M, how: string, description: string) =>
   Schema.Union(members).annotate({
     description,

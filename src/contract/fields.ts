@@ -149,8 +149,8 @@ export const object = <const F extends Schema.Struct.Fields>(fields: F) =>
   Schema.StructWithRest(Schema.Struct(fields), rest).annotate({ message: notAnObject })
 
 /**
- * Refuses a number that JavaScript cannot hold, before the library reads it: it would copy it as an object (`wire/json.ts`). Such a number
- * has none of the fields that others require.
+ * Refuses a number that JavaScript cannot hold, before the library copies it as an object (`wire/json.ts`). Objects with required fields
+ * need no such check: the number has none of them.
  */
 const notNumber = <S extends Schema.Top>(schema: S) =>
   Schema.declare((value): value is S["Encoded"] => isObject(value), {

@@ -38,7 +38,7 @@ const typeOf = (member: Members[number]) => fieldOf(Schema.toEncoded(member).ast
 
 const typesOf = (members: Members): ReadonlyArray<string> => members.flatMap((member) => literals(typeOf(member)))
 
-/** What is said of a value that is no object: also that it has a type, where every member has. */
+/** The message for a value that is no object; it names types where every member has one. */
 const anObject = (members: Members): string =>
   members.every((member) => typeOf(member)?.context?.isOptional !== true)
     ? `must be an object with a type, ${suchAs(typesOf(members))}`

@@ -58,7 +58,7 @@ interface Call {
 const maxInOneStep = 64 * 1024
 /** What a call costs beside its text, in characters. */
 const perCall = 64
-/** What is kept of a call beside its texts, here and by what reads the stream, about as many characters as bytes. */
+/** What a call takes beside its texts, here and in the reader of the stream, in characters of about a byte. */
 const keptPerCall = 512
 
 function* foundIn(call: Call, mode: ScanMode): Slices<Found> {

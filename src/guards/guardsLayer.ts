@@ -11,7 +11,7 @@ import { type GuardRead, type GuardSettings, markingsName, readGuards } from "./
 import { isSpill, markingsIn } from "./markings.ts"
 import type { PlacedText } from "./places.ts"
 
-/** Names and texts in JSON, a line each, because a line begins there otherwise than in the JSON text. */
+/** Names and texts in JSON, one a line: a marking may stand at the start of a line, and JSON text has no lines. */
 const linesOf = (value: object): string => {
   const lines: Array<string> = []
   const queue = [value]
@@ -25,7 +25,7 @@ const linesOf = (value: object): string => {
   return lines.join("\n")
 }
 
-/** A text as markings are looked for in it. Of a key that is there twice the JSON text has both. */
+/** A text as markings are looked for in it. The JSON text stays, because parsing drops the first of two equal keys. */
 const scanned = ({ place, text }: PlacedText): string => {
   const value = place === "arguments" ? readObject(text) : undefined
   return value === undefined ? text : `${text}\n${linesOf(value)}`

@@ -89,7 +89,7 @@ const unexpected = new GatewayError({
   message: "the only expectation that is met is 100-continue"
 })
 
-/** What is in front of the gateway may read the body otherwise (RFC 9112, section 6.1), so no request follows on the connection. */
+/** A proxy in front may see the body end elsewhere (RFC 9112, section 6.1), so no request follows on the connection. */
 const uncertain = new GatewayError({
   reason: "invalid",
   message: "Transfer-Encoding must be chunked, in HTTP/1.1",
