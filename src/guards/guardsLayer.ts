@@ -11,6 +11,9 @@ import { type GuardRead, type GuardSettings, markingsName, readGuards } from "./
 import { isSpill, markingsIn } from "./markings.ts"
 import type { PlacedText } from "./places.ts"
 
+/** What a schema lists are values to choose from, which mark nothing. */
+const choices: ReadonlySet<string> = new Set(["enum", "const"])
+
 /** Names and texts in JSON, one a line: a marking may stand at the start of a line, and JSON text has no lines. */
 const linesOf = (value: object): string => {
   const lines: Array<string> = []
@@ -18,7 +21,8 @@ const linesOf = (value: object): string => {
   for (const held of queue) {
     for (const [key, inner] of Object.entries(held)) {
       lines.push(key)
-      if (typeof inner === "string") lines.push(inner)
+      if (choices.has(key)) lines.push(JSON.stringify(inner))
+      else if (typeof inner === "string") lines.push(inner)
       else if (typeof inner === "object" && inner !== null) queue.push(inner)
     }
   }

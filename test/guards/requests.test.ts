@@ -309,6 +309,29 @@ describe("GATEWAY_MARKINGS", () => {
     )
   )
 
+  const level = { enum: ["UNCLASSIFIED", "CUI", "SECRET"], description: "As marked" }
+  const schema = { type: "object", properties: { level, kind: { const: "CONFIDENTIAL" } } }
+  const format = { type: "json_schema", name: "f", schema }
+  it.each([
+    [chatPath, { tools: [{ type: "function", function: { name: "f", parameters: schema } }] }],
+    [chatPath, { response_format: { type: "json_schema", json_schema: { name: "f", schema } } }],
+    ["/v1/messages", { tools: [{ name: "f", input_schema: schema }] }],
+    ["/v1/responses", { text: { format } }]
+  ])("lets pass that a schema names levels to choose from, on %s: %j", (path, more) =>
+    guarded(
+      [],
+      async (gateway) => {
+        const ask = guardedCases.find((one) => one.path === path)?.ask ?? chatOf
+        const got = await post(gateway.url + path, { ...ask("go"), ...more })
+        assert.strictEqual(got.status, 200, got.text)
+        const marked = JSON.stringify(more).replace("As marked", "(S//NF) As marked")
+        const blocked = await post(gateway.url + path, { ...ask("go"), ...JSON.parse(marked) })
+        assert.strictEqual(blocked.status, 400, blocked.text)
+      },
+      { settings: { GATEWAY_MARKINGS: "block" } }
+    )
+  )
+
   it("reads arguments in which a name is there twice", () =>
     guarded(
       [],
