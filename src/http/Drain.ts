@@ -4,8 +4,8 @@ import { Audit } from "../audit/Audit.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { Identity } from "../identity/Identity.ts"
-import { isCallerId } from "../limits/KeyFile.ts"
 import { Keys } from "../limits/Keys.ts"
+import { isCallerId } from "../limits/limits.ts"
 
 const shutDown = new GatewayError({
   reason: "overloaded",

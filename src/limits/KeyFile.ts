@@ -3,7 +3,7 @@ import { Array as Arr, DateTime, Effect, Record, Schema } from "effect"
 import { levels } from "../catalog/Level.ts"
 import type { OperatorError } from "../wire/OperatorError.ts"
 import { parser, readOwned, withLock, writeAtomic } from "./files.ts"
-import { limitKinds } from "./limits.ts"
+import { isCallerId, limitKinds } from "./limits.ts"
 
 const Digest = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
 const Count = Schema.Int.check(Schema.isGreaterThan(0))
@@ -83,9 +83,6 @@ export const isExpired = ({ expires }: Key, now: number): boolean =>
 
 /** Whether a key is over for good. `now` as for `isExpired`. */
 export const isOver = (key: Key, now: number): boolean => key.revoked !== undefined || isExpired(key, now)
-
-/** IDs of callers without a key: by a token, or by a certificate (docs/identity.md). */
-export const isCallerId = (id: string): boolean => /^(?:jwt|crt)_[0-9a-f]{24}$/.test(id)
 
 /** A caller without a key that is refused, whatever the identity file says of it. */
 const RefusedCaller = Schema.Struct({

@@ -12,8 +12,8 @@ import { watchFile } from "../watchFile.ts"
 import { fail } from "../wire/OperatorError.ts"
 import { steadyMillis } from "../wire/steady.ts"
 import { readOwned } from "./files.ts"
-import { emptyBook, isCallerId, type Key, type KeyBook, matches, parseBook, type Team } from "./KeyFile.ts"
-import { callerOf } from "./limits.ts"
+import { emptyBook, type Key, type KeyBook, matches, parseBook, type Team } from "./KeyFile.ts"
+import { callerOf, callerTitle, isCallerId } from "./limits.ts"
 import { RefusedKeys } from "./replicas.ts"
 
 const up = Metric.gauge("gateway_keys_file_up", {
@@ -65,22 +65,22 @@ const unauthenticated = (why: Refusal, id?: string) =>
     })
   )
 
-/** Whether a key may use a model at a level; the failure (`forbidden`) names what it may use. Also the filter for lists. */
+/** Whether a caller may use a model at a level; the failure (`forbidden`) names what it may use. Also the filter for lists. */
 export const permits = (
-  key: { readonly models?: ReadonlyArray<string> | undefined; readonly levels?: ReadonlyArray<string> | undefined },
+  caller: CallerIdentity,
   { base, level }: { readonly base: string; readonly level: Level }
 ): Result.Result<void, GatewayError> => {
   const refuse = (what: string, allowed: ReadonlyArray<string>) =>
     Result.fail(
       new GatewayError({
         reason: "forbidden",
-        message: `This API key may not use ${what}. It may use: ${allowed.join(", ")}. Ask the operator for more.`
+        message: `${callerTitle(caller)} may not use ${what}. It may use: ${allowed.join(", ")}. Ask the operator for more.`
       })
     )
-  if (key.models !== undefined && !key.models.some((pattern) => matches(pattern, base))) {
-    return refuse(`the model ${base}`, key.models)
+  if (caller.models !== undefined && !caller.models.some((pattern) => matches(pattern, base))) {
+    return refuse(`the model ${base}`, caller.models)
   }
-  if (key.levels !== undefined && !key.levels.includes(level)) return refuse(`the level ${level}`, key.levels)
+  if (caller.levels !== undefined && !caller.levels.includes(level)) return refuse(`the level ${level}`, caller.levels)
   return Result.void
 }
 

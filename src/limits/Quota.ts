@@ -34,7 +34,7 @@ const unpriced = (owner: string) =>
 
 const lost = new GatewayError({
   reason: "overloaded",
-  message: "The quota of this API key cannot be checked at the moment. Try again shortly.",
+  message: "The quota of this caller cannot be checked at the moment. Try again shortly.",
   retryAfter: 5,
   code: "quota-store"
 })

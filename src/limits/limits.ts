@@ -45,6 +45,12 @@ export const callerOf = (
   return { id, name, models, levels, owner, tags, ...pickLimits(given), team }
 }
 
+/** IDs of callers without a key: by a token, or by a certificate (docs/identity.md). */
+export const isCallerId = (id: string): boolean => /^(?:jwt|crt)_[0-9a-f]{24}$/.test(id)
+
+/** As errors begin with it. */
+export const callerTitle = ({ id }: CallerIdentity): string => (isCallerId(id) ? "This caller" : "This API key")
+
 /** Of what a request uses: those that are known when it is over. */
 const useNames = limitNames.filter((name) => kindOf(name).unit === "tokens" || kindOf(name).unit === "cost")
 
@@ -53,7 +59,7 @@ export const keyUser = (id: string): string => id
 export const teamUser = (name: string): string => `team/${name}`
 
 export interface Limit {
-  /** Who has it, as errors begin with it: `This API key`, `The team blue`. */
+  /** Who has it, as errors begin with it: `This API key`, `This caller`, `The team blue`. */
   readonly owner: string
   /** The user's name in the store. */
   readonly user: string
@@ -61,11 +67,12 @@ export interface Limit {
 }
 
 /** The limits of one kind, the key's first. */
-export const limitsOf = ({ id, team, ...key }: CallerIdentity, what: LimitName): ReadonlyArray<Limit> => {
-  const own = key[what]
+export const limitsOf = (caller: CallerIdentity, what: LimitName): ReadonlyArray<Limit> => {
+  const { team } = caller
+  const own = caller[what]
   const shared = team?.[what]
   return [
-    ...(own === undefined ? [] : [{ owner: "This API key", user: keyUser(id), limit: own }]),
+    ...(own === undefined ? [] : [{ owner: callerTitle(caller), user: keyUser(caller.id), limit: own }]),
     ...(team === undefined || shared === undefined
       ? []
       : [{ owner: `The team ${team.name}`, user: teamUser(team.name), limit: shared }])

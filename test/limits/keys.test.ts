@@ -281,4 +281,11 @@ describe("permits", () => {
     assert.strictEqual(verdict({ levels: ["il5"] }, "gpt-5.1", "il5"), "yes")
     assert.match(verdict({ levels: ["il5"] }, "gpt-5.1", "itar"), /level itar.*il5/)
   })
+  it("speaks of a key only where the caller has one", () => {
+    assert.match(verdict({ levels: ["il5"] }, "gpt-5.1", "itar"), /^This API key may not use/)
+    for (const kind of ["jwt", "crt"]) {
+      const id = `${kind}_${"0".repeat(24)}`
+      assert.match(verdict({ id, levels: ["il5"] }, "gpt-5.1", "itar"), /^This caller may not use/)
+    }
+  })
 })

@@ -3,8 +3,9 @@ import { DateTime, Duration, Effect, String as Str } from "effect"
 import { auditDone } from "../../audit/Audit.ts"
 import type { Limits } from "../../contract/Security.ts"
 import { usageNotice } from "../../contract/usageNotice.ts"
-import { changeBook, isCallerId, type Key, type KeyBook, type RefusedCaller } from "../../limits/KeyFile.ts"
+import { changeBook, type Key, type KeyBook, type RefusedCaller } from "../../limits/KeyFile.ts"
 import { digestOf, newSecret } from "../../limits/Keys.ts"
+import { isCallerId } from "../../limits/limits.ts"
 import { fail, type OperatorError } from "../../wire/OperatorError.ts"
 import {
   changeLimits,
