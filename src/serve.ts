@@ -8,7 +8,7 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Console, Context, Duration, Effect, Layer, Option, Record } from "effect"
 import { type CatalogFiles, leftOutLines, loadCatalog } from "./catalog/CatalogStore.ts"
 import { configuresCloud } from "./catalog/clouds.ts"
-import { requestable } from "./catalog/Resolver.ts"
+import { firstChatId, requestable } from "./catalog/Resolver.ts"
 import { cryptoFacts, describeCrypto, requireFips } from "./fips.ts"
 import { refusePlainHttp } from "./plainHttp.ts"
 import { applyProxyRule, shownProxy } from "./proxy.ts"
@@ -109,6 +109,20 @@ const foundations = ({ gateway, clouds }: Loaded): ReadonlyArray<string> => [
   describeCrypto(cryptoFacts())
 ]
 
+/** What to do first. `model` is absent where no chat model is served. */
+const sandboxHint = (address: string, model: string | undefined): string => {
+  const reference = `The reference is at ${address}/docs`
+  const simulated = "This is the sandbox: three simulated clouds on this machine, no data leaves it."
+  if (model === undefined) return `${simulated} ${reference}`
+  return `${simulated} Try:
+
+  curl -N ${address}/v1/chat/completions -H 'x-api-key: sandbox-key' -H 'content-type: application/json' \\
+    -d '{"model":"${model}","stream":true,"messages":[{"role":"user","content":"What can you do?"}]}'
+
+${reference}; a chat in the terminal is: npm run gateway -- chat --url ${address} --model ${model}
+`
+}
+
 /** The one line that the gateway serves (docs/operation.md#commands), and a first request for the sandbox. */
 const announce = Effect.fnUntraced(function* (loaded: Loaded, port: number) {
   const { gateway, clouds } = loaded
@@ -131,14 +145,7 @@ const announce = Effect.fnUntraced(function* (loaded: Loaded, port: number) {
     yield* Effect.logWarning(line)
   }
   if (clouds.simulated) {
-    const hint = `This is the sandbox: three simulated clouds on this machine, no data leaves it. Try:
-
-  curl -N ${address}/v1/messages -H 'x-api-key: sandbox-key' -H 'content-type: application/json' \\
-    -d '{"model":"claude-sonnet-4-5:il5","max_tokens":300,"stream":true,"messages":[{"role":"user","content":"What can you do?"}]}'
-
-The reference is at ${address}/docs; a chat in the terminal is: npm run gateway -- chat --model claude-sonnet-4-5:il5
-`
-    yield* Console.log(statement("info", hint))
+    yield* Console.log(statement("info", sandboxHint(address, firstChatId(list))))
   }
 })
 

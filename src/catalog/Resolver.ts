@@ -43,6 +43,12 @@ const quote = (text: string): string =>
 export const serves = (purpose: Purpose, { model, deployment }: Entry): boolean =>
   surfaces[purpose].families?.includes(model.family) ?? deployment.responses === true
 
+/** The ID of a first chat: that of the documents where it is served. Undefined where no chat model is. */
+export const firstChatId = (list: ReadonlyArray<Entry>): string | undefined => {
+  const ids = list.filter((entry) => serves("chat", entry)).map(({ id }) => id)
+  return ids.find((id) => id === "claude-sonnet-4-5:il5") ?? ids[0]
+}
+
 const kinds: Readonly<Record<Family, string>> = {
   claude: "a messages-format model",
   gemini: "a chat model",

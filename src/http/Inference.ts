@@ -119,8 +119,8 @@ const make = Effect.gen(function* () {
         const body = yield* readBody(httpRequest, record)
         const inputEstimate = recordContents(record, surface.counts(body))
         const found = yield* Effect.fromResult(catalog.current().resolve(body.model, purpose))
-        yield* Effect.fromResult(permits(caller, { base: found.model.id, level: found.level }))
         record.route = found
+        yield* Effect.fromResult(permits(caller, { base: found.model.id, level: found.level }))
         if (toolsOf !== undefined) yield* screenTools(toolsOf(body), settings.screenMode)
         const request = guarding === undefined ? body : yield* guarding.request(surface, body, record)
         const { id, startedAt } = record

@@ -2,6 +2,7 @@
 import { Effect, Layer, Scope } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CatalogStore } from "../catalog/CatalogStore.ts"
+import { firstChatId } from "../catalog/Resolver.ts"
 import { landingPage, landingPolicy, noticeOf, welcome } from "./indexPage.ts"
 
 interface DocsOptions {
@@ -25,11 +26,13 @@ const landing = ({ docs, notice, sandbox, tls }: DocsOptions) =>
       const catalog = yield* CatalogStore
       const page = Effect.gen(function* () {
         const { headers } = yield* HttpServerRequest.HttpServerRequest
-        const content = docs ? welcome(catalog.current().list, sandbox, notice) : noticeOf(notice)
+        const { list } = catalog.current()
+        const content = docs ? welcome(list, sandbox, notice) : noticeOf(notice)
         const common = { "cache-control": "no-cache", vary: "accept" }
         if (wantsJson(headers.accept ?? "")) return HttpServerResponse.jsonUnsafe(content, { headers: common })
         const name = host.test(headers.host ?? "") ? headers.host : "localhost"
-        return HttpServerResponse.text(landingPage(content, `${tls ? "https" : "http"}://${name}`), {
+        const origin = `${tls ? "https" : "http"}://${name}`
+        return HttpServerResponse.text(landingPage(content, origin, firstChatId(list)), {
           contentType: "text/html; charset=utf-8",
           headers: { ...common, "content-security-policy": landingPolicy, "referrer-policy": "no-referrer" }
         })

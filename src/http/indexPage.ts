@@ -67,11 +67,16 @@ export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (si
 const cloudRow = ({ cloud, levels }: Welcome["clouds"][number]): string =>
   `<tr><th scope="row">${cloudFacts[cloud].title}</th><td>${levels.map((level) => `<code>${escapeHtml(level)}</code>`).join(" ")}</td></tr>`
 
-const trial = (origin: string): string => `<h2>Try it</h2>
+const trial = (origin: string, model: string | undefined): string => `<h2>Try it</h2>
 <p>This is the sandbox: three simulated clouds on this machine. No data leaves it, and the key is <code>sandbox-key</code>.</p>
-<pre><code>curl -N ${escapeHtml(origin)}/v1/chat/completions \\
+${model === undefined ? "" : request(origin, model)}`
+
+const request = (
+  origin: string,
+  model: string
+): string => `<pre><code>curl -N ${escapeHtml(origin)}/v1/chat/completions \\
   -H 'x-api-key: sandbox-key' -H 'content-type: application/json' \\
-  -d '{"model":"claude-sonnet-4-5:il5","stream":true,
+  -d '{"model":"${escapeHtml(model)}","stream":true,
        "messages":[{"role":"user","content":"What can you do?"}]}'</code></pre>`
 
 const documents = ({ links }: Welcome): string => `<a href="${links.docs}">Interactive reference</a>
@@ -89,8 +94,12 @@ ${page.clouds.map(cloudRow).join("\n")}
 const key = `<h2>A key</h2>
 <p>Every request but the health check needs a key in <code>x-api-key</code>. The operator of this gateway issues it.</p>`
 
-/** `origin`: the address that the reader came by. */
-export const landingPage = (page: ReturnType<typeof noticeOf> | Welcome, origin: string): string => {
+/** `origin`: the address that the reader came by; `model`: one for a first chat. */
+export const landingPage = (
+  page: ReturnType<typeof noticeOf> | Welcome,
+  origin: string,
+  model: string | undefined
+): string => {
   const open = "clouds" in page ? page : undefined
   return `<!doctype html>
 <html lang="en">
@@ -108,7 +117,7 @@ export const landingPage = (page: ReturnType<typeof noticeOf> | Welcome, origin:
 <nav aria-label="Documents">
 ${open === undefined ? "" : documents(open)}<a href="${page.links.health}">Health</a>
 </nav>
-${open === undefined ? "" : active(open)}${open?.sandbox === true ? trial(origin) : key}
+${open === undefined ? "" : active(open)}${open?.sandbox === true ? trial(origin, model) : key}
 </main>
 </body>
 </html>

@@ -36,7 +36,7 @@ export const UsageRecord = Schema.Struct({
       )
     })
   ).annotate({ description: "who served it; null when no cloud was asked" }),
-  level: textOrNull("the level that was asked for"),
+  level: textOrNull("the level that was asked for; null where the model ID is not served"),
   upstream_request_id: textOrNull("the cloud's own ID of the call"),
   status: Schema.NullOr(Schema.Int).annotate({
     description:

@@ -168,6 +168,12 @@ describe("what a key may use", () => {
     assert.isAbove(ids.length, 3)
     for (const id of ids) assert.match(id, /^claude-[^:]+:il5$/)
     assert.isAbove((await models(secrets.free)).json.data.length, ids.length)
+    const refusedAt = () =>
+      gateway
+        .records()
+        .flatMap(({ deployment, level, outcome }) => (outcome === "forbidden" ? [{ deployment, level }] : []))
+    await until(() => refusedAt().length >= 5, "the records of the refusals")
+    for (const refusal of refusedAt()) assert.deepStrictEqual(refusal, { deployment: null, level: "il5" })
   })
 })
 

@@ -3,9 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { serve, start, until } from "../operation/child.ts"
 import { chat, folded } from "../support/chat.ts"
 import { type Gateway, startGateway } from "../support/gateway.ts"
-import { post } from "../support/http.ts"
+import { get, post } from "../support/http.ts"
 
 interface Entry {
   readonly id: string
@@ -33,9 +34,9 @@ const models = [
 ]
 
 const directory = mkdtempSync(join(tmpdir(), "sandbox-models-"))
+const file = join(directory, "catalog.json")
 let gateway: Gateway
 beforeAll(async () => {
-  const file = join(directory, "catalog.json")
   writeFileSync(file, JSON.stringify({ models }))
   gateway = await startGateway({ settings: { GATEWAY_CATALOG_FILE: file } })
 })
@@ -69,5 +70,23 @@ describe("a catalog that the sandbox has never seen", () => {
     await post(`${gateway.url}/v1/chat/completions`, chat("gemini-9:il2", "hi", { reasoning_effort: "none" }))
     const sent = JSON.parse(gateway.calls().at(-1)?.body ?? "{}")
     assert.strictEqual(sent.generationConfig.thinkingConfig.thinkingLevel, "LOW")
+  })
+
+  it("what the start and the page at / tell to try works as it is told", async () => {
+    const served = await serve({ GATEWAY_CATALOG_FILE: file, GATEWAY_SANDBOX_PACE: "1 millis" })
+    try {
+      await until(() => served.stdout().includes("chat in the terminal"), "the hint")
+      const page = (await get(served.url)).text.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(code))
+      for (const shown of [served.stdout(), page]) {
+        const [, url = "", body = ""] = /curl -N (\S+).*?-d '([^']*)'/s.exec(shown) ?? []
+        const { status, text } = await post(url, JSON.parse(body))
+        assert.strictEqual(status, 200, text)
+      }
+      const [, words = ""] = /npm run gateway -- (chat .*)/.exec(served.stdout()) ?? []
+      const { code, stderr } = await start(words.split(" ")).ended
+      assert.deepStrictEqual([code, stderr], [0, ""])
+    } finally {
+      await served.stop()
+    }
   })
 })
