@@ -87,7 +87,7 @@ export const statuses: Readonly<Record<string, ReturnType<typeof refusal>>> = {
   ),
   "404": refusal(
     "There is nothing of this name.",
-    "there is no model of this ID that you may use; GET /v1/models lists every ID",
+    "there is no model of this ID that the key may use; GET /v1/models lists every ID",
     "not_found_error"
   ),
   "405": refusal("The path takes another method, which `allow` names.", "DELETE is not allowed here: use POST"),

@@ -29,7 +29,7 @@ const modelOf = ({ id, model }: Entry) => ({
 
 const noModel = new GatewayError({
   reason: "not-found",
-  message: "there is no model of this ID that you may use; GET /v1/models lists every ID"
+  message: "there is no model of this ID that the key may use; GET /v1/models lists every ID"
 })
 
 /** Every ID that the caller can request, in catalog order (docs/api.md#model-list). */
