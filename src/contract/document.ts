@@ -229,8 +229,8 @@ export const completeDocument =
   }
 
 /**
- * The document of a gateway: the IDs that it serves are the examples of each `model`, and a request that shows another one
- * shows the first of them. `ids` says which it serves for a purpose.
+ * The document of a gateway: the IDs that it serves are the examples of each `model` and of the `{id}` in a path, and a request
+ * that shows another one shows the first of them. `ids` says which it serves for a purpose.
  */
 export const withModels = (
   document: JsonObject,
@@ -239,7 +239,13 @@ export const withModels = (
 ): JsonObject => {
   const whole = structuredClone(document)
   const schemas = object(at(whole, "components", "schemas"))
-  for (const [path, { purpose }] of endpoints) {
+  const purposes = [...endpoints.values()].flatMap(({ purpose }) => purpose ?? [])
+  const all = [...new Set(purposes.flatMap(ids))]
+  for (const [path, { method, purpose }] of endpoints) {
+    const parameters = at(whole, "paths", path, method.toLowerCase(), "parameters")
+    for (const parameter of Array.isArray(parameters) ? parameters.map(object) : []) {
+      if (parameter.in === "path") object(parameter.schema).examples = all
+    }
     const served = purpose === undefined ? [] : ids(purpose)
     const [first] = served
     const media = at(whole, "paths", path, "post", "requestBody", "content", "application/json")

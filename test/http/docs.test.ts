@@ -165,6 +165,8 @@ describe("/docs", () => {
     )) {
       assert.include(components.schemas.ChatRequest.properties.model.examples, value.model)
     }
+    const [{ schema }] = paths["/v1/models/{id}"].get.parameters
+    assert.sameMembers(schema.examples, components.schemas.ChatRequest.properties.model.examples)
     assert.include((await get(`${azure.url}/docs`)).text, JSON.stringify(paths["/v1/responses"]).slice(0, 60))
     await azure.stop()
     const served = (name: string) => document.components.schemas[name].properties.model.examples
