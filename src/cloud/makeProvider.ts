@@ -59,7 +59,7 @@ export const makeProvider = (cloud: Cloud) =>
   Effect.gen(function* () {
     const attempts = yield* Attempts
     const scrub = makeScrubOf(cloud)
-    const attempt = attempts(cloud, yield* cloud.auth, scrub)
+    const callCloud = attempts(cloud, yield* cloud.auth, scrub)
 
     /** Fails for any reply but a 200 of the promised type. */
     const open = (call: UpstreamCall & CallKind) =>
@@ -69,7 +69,7 @@ export const makeProvider = (cloud: Cloud) =>
         const inner = print(body, bytesIn)
         const sent = wrap === undefined ? inner : Effect.flatMap(inner, (json) => print(wrap(json), bytesIn))
         return Effect.flatMap(sent, (text) =>
-          attempt({ call, body: typeof text === "string" ? Buffer.from(text) : text, headers, signed: {} })
+          callCloud({ call, body: typeof text === "string" ? Buffer.from(text) : text, headers, signed: {} })
         )
       })
 
