@@ -3,7 +3,7 @@ import { Clock, DateTime, Effect } from "effect"
 import type { Limits } from "../../contract/Security.ts"
 import { encodeKey, isExpired, isOver, type Key, type KeyBook, readBook, type Team } from "../../limits/KeyFile.ts"
 import type { Ledger } from "../../limits/Ledger.ts"
-import { limitKinds, limitNames } from "../../limits/limits.ts"
+import { type LimitName, limitKinds, limitNames } from "../../limits/limits.ts"
 import { type Use, type Users, usageTotalsOf } from "../../limits/usageTotals.ts"
 import { fail } from "../../wire/OperatorError.ts"
 import { table } from "../table.ts"
@@ -53,16 +53,19 @@ const orNone = (value: string | number | undefined): string => value?.toString()
 const money = (millionths: number): string => (Math.floor(millionths / 10_000) / 100).toFixed(2)
 
 type Column<A> = readonly [head: string, cell: (of: A, use: Use | undefined) => string]
-const used = <A>(head: string, cell: (use: Use, of: A) => string): Column<A> => [
+/** `limit`: what is counted only where it is limited. */
+const used = (head: string, cell: (use: Use) => string, limit?: LimitName): Column<Limits> => [
   head,
-  (of, use) => (use === undefined ? "?" : cell(use, of))
+  (of, use) => {
+    if (limit !== undefined && of[limit] === undefined) return "-"
+    return use === undefined ? "?" : cell(use)
+  }
 ]
 
 const limitColumns: ReadonlyArray<Column<Limits>> = [
   ...limitNames.map((name): Column<Limits> => [limitKinds[name].option.toUpperCase(), (of) => orNone(of[name])]),
-  // Today's are counted where they are limited.
-  used("USED TODAY", (use, { dailyTokens }) => (dailyTokens === undefined ? "-" : String(use.dailyTokens))),
-  used("COST TODAY", (use, { dailyCost }) => (dailyCost === undefined ? "-" : money(use.dailyCost))),
+  used("USED TODAY", ({ dailyTokens }) => String(dailyTokens), "dailyTokens"),
+  used("COST TODAY", ({ dailyCost }) => money(dailyCost), "dailyCost"),
   used("USED", ({ monthlyTokens }) => String(monthlyTokens)),
   used("COST", ({ monthlyCost }) => money(monthlyCost))
 ]
