@@ -94,9 +94,11 @@ describe("usage", () => {
   })
 
   it("names in one line what it needs", patience, async () => {
-    const { code, err, out } = await run([])
-    assert.deepEqual([code, out], [1, ""])
-    assert.match(err, /^gateway: which records\? GATEWAY_USAGE_LOG names no file here\. Give files .*\n$/)
+    for (const command of [[], ["verify"], ["restore"]]) {
+      const { code, err, out } = await run(command)
+      assert.deepEqual([code, out], [1, ""])
+      assert.match(err, /^gateway: which records\? GATEWAY_USAGE_LOG names no file here\. Give files [^:]*\n$/)
+    }
   })
 
   const files = (names: ReadonlyArray<string>) =>

@@ -27,8 +27,7 @@ const filesOf = Effect.fnUntraced(function* (named: ReadonlyArray<string>) {
   const { gateway } = yield* settings
   if (gateway.usageLog !== "stdout") return yield* checkFiles([gateway.usageLog])
   return yield* fail(
-    "which records? GATEWAY_USAGE_LOG names no file here. Give files (.jsonl, .gz), or - for standard input: " +
-      "npm run gateway -- usage usage.jsonl"
+    "which records? GATEWAY_USAGE_LOG names no file here. Give files (.jsonl, .gz), or - for standard input."
   )
 })
 
