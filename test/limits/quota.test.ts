@@ -10,6 +10,12 @@ import { callerWith, usedBy, whole } from "./support.ts"
 
 const store = Quota.layer("20 minutes").pipe(Layer.provideMerge(Layer.fresh(layerMemory)))
 
+/** Sets the clock before the store is made, which cleans up once for each day that passes. */
+const startingAt =
+  (time: number) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.andThen(TestClock.setTime(time), effect)
+
 describe("Quota", () => {
   it.effect("every way out charges what was used, once, and gives the rest back", () =>
     Effect.gen(function* () {
@@ -51,7 +57,6 @@ describe("Quota", () => {
 
   it.effect("a refusal says what it needs, what is left, and when to come back", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(Date.UTC(2026, 10, 30, 23, 0, 0))
       const quota = yield* Quota
       const key = callerWith({ monthlyTokens: 1000 })
       const refusal = (tokens: number) => Effect.flip(Effect.scoped(quota.reserve(key, whole(tokens))))
@@ -84,12 +89,11 @@ describe("Quota", () => {
         "x-ratelimit-remaining-tokens": "0",
         "x-ratelimit-reset-tokens": "1h0m0s"
       })
-    }).pipe(Effect.provide(store))
+    }).pipe(Effect.provide(store), startingAt(Date.UTC(2026, 10, 30, 23, 0, 0)))
   )
 
   it.effect("a refusal is of the limit that takes the longest, and what is no number is not charged", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(Date.UTC(2026, 10, 30, 12))
       const quota = yield* Quota
       const used = (caller: CallerIdentity, ...tokens: ReadonlyArray<number>) =>
         Effect.scoped(
@@ -104,7 +108,7 @@ describe("Quota", () => {
       const refused = yield* Effect.flip(Effect.scoped(quota.reserve(key, whole(120))))
       assert.deepStrictEqual([refused.reason, refused.retryAfter], ["quota", undefined])
       assert.match(refused.message, /of today\. Shorten it/)
-    }).pipe(Effect.provide(store))
+    }).pipe(Effect.provide(store), startingAt(Date.UTC(2026, 10, 30, 12)))
   )
 
   it.effect("of the output what is left is held, where the input and a short answer fit", () =>
@@ -129,7 +133,6 @@ describe("Quota", () => {
 
   it.effect("a new month starts from zero; a request belongs to the month in which it began", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(Date.UTC(2026, 11, 31, 23, 59, 59))
       const quota = yield* Quota
       const key = callerWith({ monthlyTokens: 1000 })
       yield* Effect.scoped(
@@ -146,12 +149,11 @@ describe("Quota", () => {
       assert.strictEqual(yield* usedBy(key), 0)
       yield* TestClock.setTime(Date.UTC(2026, 11, 31))
       assert.strictEqual(yield* usedBy(key), 900)
-    }).pipe(Effect.provide(store))
+    }).pipe(Effect.provide(store), startingAt(Date.UTC(2026, 11, 31, 23, 59, 59)))
   )
 
   it.effect("a reservation says what it holds, and its headers what is left", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(Date.UTC(2026, 10, 30, 23, 0, 0))
       const reservation = yield* (yield* Quota).reserve(callerWith({ monthlyTokens: 1000 }), whole(300))
       const headers = {
         "x-ratelimit-limit-tokens": "1000",
@@ -159,7 +161,7 @@ describe("Quota", () => {
         "x-ratelimit-reset-tokens": "1h0m0s"
       }
       assert.deepStrictEqual([reservation.reserved, reservation.headers], [300, headers])
-    }).pipe(Effect.provide(store))
+    }).pipe(Effect.provide(store), startingAt(Date.UTC(2026, 10, 30, 23, 0, 0)))
   )
 
   it.effect("what no limit counts is held once, and settled until it works", () =>
