@@ -2,7 +2,6 @@
  * `serve`: settings, sandbox where no cloud is configured, the server or its workers, and the way down, also where npm has ended:
  * its signals reach the shell between the two, and it keeps them.
  */
-
 import { readFileSync } from "node:fs"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Console, Context, Duration, Effect, Layer, Option, Record } from "effect"

@@ -2,7 +2,6 @@
  * What the program says beside its log and its records: the line that it serves, the error that ends it, Node's own warnings.
  * With `GATEWAY_LOG_FORMAT=json` each is one object of JSON on a line, like a log line, for collectors that take nothing else.
  */
-
 import { Cause, Duration, Effect } from "effect"
 import { environment } from "./Settings.ts"
 import { withoutQuotes } from "./telemetry/logs.ts"

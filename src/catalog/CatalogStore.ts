@@ -2,7 +2,6 @@
  * The catalog in force: loaded at start, and again whenever the operator's file changes; and what an operator changes of a catalog
  * without keeping a copy of it (docs/operation.md#changes-of-the-catalog).
  */
-
 import { hash } from "node:crypto"
 import { Context, Data, Effect, Layer, Option, Result, Schema } from "effect"
 import { Audit } from "../audit/Audit.ts"

@@ -2,7 +2,6 @@
  * What the resolver reads and answers: who serves a request, at which level, and what belongs to betas of the messages format, a
  * table of the catalog.
  */
-
 import { Schema } from "effect"
 import type { Strip } from "../wire/strip.ts"
 import { Beta, type Deployment, type Model } from "./Catalog.ts"

@@ -1,5 +1,4 @@
 /** Tokens of a request: counted, estimated, charged, reserved; and what they cost (docs/decisions.md#prices). */
-
 import { compact, type JsonObject, numberOf, objectOf } from "../wire/json.ts"
 import type { Model, Prices } from "./Catalog.ts"
 import { type SurfaceName, surfaces } from "./names.ts"

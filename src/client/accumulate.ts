@@ -1,5 +1,4 @@
 /** Builds the whole reply from the events of its stream, and reads the text and the calls out of them. */
-
 import { readObject } from "../wire/json.ts"
 import type { ChatCompletion, ChatCompletionChunk, ContentBlock, Message, Response, ToolCall } from "./contract.ts"
 import type { MessageStreamEvent, ResponseStreamEvent } from "./events.ts"

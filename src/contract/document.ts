@@ -2,7 +2,6 @@
  * What the OpenAPI document says beyond the schemas: headers, what each says and which reply may have it (docs/api.md#headers), and
  * examples and streams in the way that generators of other languages read them.
  */
-
 import { Record } from "effect"
 import type { Purpose } from "../catalog/names.ts"
 import { isObject } from "../wire/json.ts"

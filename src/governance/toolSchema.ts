@@ -1,5 +1,4 @@
 /** The parts of a tool's schema: how the content of each is read, and where its references lead (JSON Schema core, 8.2). */
-
 import { getOrInsert } from "../wire/getOrInsert.ts"
 import { isRaw } from "../wire/json.ts"
 import type { Slices } from "../wire/slices.ts"

@@ -2,7 +2,6 @@
  * Who sent a request: by its key, and where the operator has set it so by a token or a client certificate (docs/identity.md).
  * `x-api-key`, where it is sent, decides alone.
  */
-
 import type { X509Certificate } from "node:crypto"
 import { isIP } from "node:net"
 import { TLSSocket } from "node:tls"

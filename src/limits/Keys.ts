@@ -2,7 +2,6 @@
  * Who holds a key, and what the key may use (docs/api.md#authentication, docs/decisions.md#keys). Keys outlive their file for a
  * time: a file that is gone or broken may hide a revocation (docs/operation.md#keys).
  */
-
 import { hash, randomBytes, timingSafeEqual } from "node:crypto"
 import { Clock, Context, DateTime, Duration, Effect, Layer, Metric, Result, Schedule } from "effect"
 import { GatewayError, type Refusal } from "../catalog/GatewayError.ts"

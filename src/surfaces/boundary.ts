@@ -1,5 +1,4 @@
 /** Refuses bodies by which a cloud would reach outside the boundary, or keep something. */
-
 import { mimes, readDataUri } from "../vendors/chatRequest.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { meaningsOf } from "../wire/words.ts"

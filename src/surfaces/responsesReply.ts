@@ -1,5 +1,4 @@
 /** A responses reply: the upstream's own bytes, unless something must be added or removed (docs/api.md#responses). */
-
 import { Result } from "effect"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import { countOf } from "../catalog/Tokens.ts"

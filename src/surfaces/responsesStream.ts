@@ -2,7 +2,6 @@
  * The responses stream: forwarded as it comes, but for what carries calls or encrypted reasoning, and its end
  * (docs/api.md#responses-stream).
  */
-
 import { unreadable } from "../catalog/UpstreamFault.ts"
 import type { Scrub } from "../cloud/fault.ts"
 import type { Called, CallPiece } from "../governance/accumulate.ts"

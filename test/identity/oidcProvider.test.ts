@@ -1,5 +1,4 @@
 /** An OpenID Connect provider that others have written issues the tokens. */
-
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"

@@ -1,5 +1,4 @@
 /** One call at a time where the vendor cannot be asked for it (docs/decisions.md#one-call-at-a-time). */
-
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { Route } from "../../src/catalog/Route.ts"

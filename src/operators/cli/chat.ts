@@ -2,7 +2,6 @@
  * `chat`: a conversation with a model from the terminal, through the typed client (docs/operation.md#commands). Lines of commands
  * are not messages for the model.
  */
-
 import { styleText } from "node:util"
 import { Config, Effect, Option, Pull, Queue, Redacted, Schema, Stream, Terminal } from "effect"
 import { Command, Flag } from "effect/cli"

@@ -2,7 +2,6 @@
  * The status page at `/` of the metrics port (docs/operation.md#status-page), with one stream of events for all browsers that show
  * it.
  */
-
 import { hash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import type { ServerResponse } from "node:http"

@@ -3,7 +3,6 @@
  * Rotated files, restarts and several writers are links; a record that was changed, removed or moved is a break. So is what is
  * missing or open when all has been read: within a chain, at its ends, and between processes.
  */
-
 import { Array as Arr, Schema } from "effect"
 import { recordIn } from "../../limits/ocsf.ts"
 import { headOf, type Linked, linkOf, noDigest, signedText, type Verifier } from "../../limits/usageChain.ts"

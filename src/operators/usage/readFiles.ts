@@ -1,5 +1,4 @@
 /** Usage records from files, archives (`.gz`) and standard input (`-`), line by line, in bounded memory. */
-
 import { createReadStream } from "node:fs"
 import { resolve } from "node:path"
 import { pipeline, type Readable } from "node:stream"

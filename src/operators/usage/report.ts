@@ -1,5 +1,4 @@
 /** Sums and verdicts, as a person, a spreadsheet or a program wants them. */
-
 import { Struct } from "effect"
 import { millionths } from "../../limits/limits.ts"
 import { plural } from "../../wire/plural.ts"

@@ -2,7 +2,6 @@
  * Anthropic's Messages API: its replies (docs/upstreams.md#anthropic-messages, docs/upstreams.md#anthropic-stream-events), and
  * errors inside a reply or a stream that began as a success.
  */
-
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import { countOf, fillUsage, type Tokens } from "../../catalog/Tokens.ts"

@@ -2,7 +2,6 @@
  * Structured output: the vendor's own where the deployment takes it, else an instruction
  * (docs/decisions.md#structured-output, docs/upstreams.md#structured-output-of-claude).
  */
-
 import { Graph } from "effect"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"

@@ -3,7 +3,6 @@
  * cache (docs/decisions.md#prompt-caching). A chat request has the vendor's own `cache_control`, where other gateways take it: on a
  * part, on a message as a whole, on a tool or its function, on a call.
  */
-
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ContentPart, ToolCall } from "../../contract/ChatMessage.ts"
 import { arrayOf, compact, type Json, type JsonObject, objectOf } from "../../wire/json.ts"

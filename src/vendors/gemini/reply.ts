@@ -2,7 +2,6 @@
  * Google's generateContent, on Vertex: what is answered, and how it fails inside a stream that began well. An event of a stream has
  * the shape of a whole reply.
  */
-
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import { countOf, type Tokens } from "../../catalog/Tokens.ts"

@@ -1,5 +1,4 @@
 /** OpenAI's chat completions: what is answered, and how they fail inside a stream that began well. */
-
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import type { Tokens } from "../../catalog/Tokens.ts"

@@ -1,5 +1,4 @@
 /** OpenAI's responses API: what is answered (docs/upstreams.md#responses-api), and how it fails inside a reply that began well. */
-
 import { Result } from "effect"
 import type { Tokens } from "../../catalog/Tokens.ts"
 import {

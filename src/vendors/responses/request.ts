@@ -2,7 +2,6 @@
  * OpenAI's responses API, for models that a cloud serves chat by it (docs/upstreams.md#responses-api): stateless, so that every
  * turn is sent whole, and nothing that the API calls its own is asked for by a caller of chat.
  */
-
 import { Result } from "effect"
 import type { Effort, Model } from "../../catalog/Catalog.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
