@@ -282,6 +282,7 @@ describe("GATEWAY_MARKINGS", () => {
   )
 
   const description = "(S//NF) Where they are"
+  const askAt = (path: string) => guardedCases.find((one) => one.path === path)?.ask ?? chatOf
   const parameters = { type: "object", properties: {} }
   const inner = { type: "function", name: "f", description, parameters }
   it.each([
@@ -299,7 +300,7 @@ describe("GATEWAY_MARKINGS", () => {
     guarded(
       [],
       async (gateway) => {
-        const ask = guardedCases.find((one) => one.path === path)?.ask ?? chatOf
+        const ask = askAt(path)
         const got = await post(gateway.url + path, { ...ask("go"), ...more })
         assert.strictEqual(got.status, 400, got.text)
         assert.include(got.json.error.message, "the guard markings blocks this request (classified)")
@@ -321,7 +322,7 @@ describe("GATEWAY_MARKINGS", () => {
     guarded(
       [],
       async (gateway) => {
-        const ask = guardedCases.find((one) => one.path === path)?.ask ?? chatOf
+        const ask = askAt(path)
         const got = await post(gateway.url + path, { ...ask("go"), ...more })
         assert.strictEqual(got.status, 200, got.text)
         const marked = JSON.stringify(more).replace("As marked", "(S//NF) As marked")
