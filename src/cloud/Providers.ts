@@ -21,7 +21,7 @@ export const cloudsOf = (settings: CloudSettings): ReadonlyArray<Cloud> =>
 /** Where the region of the settings is reached. */
 export const originOf = ({ endpoint, region }: Cloud): string => endpoint.baseUrl ?? endpoint.host(region)
 
-/** A layer is built when its cloud is first asked for, and lives as long as the server: streams outlast handlers. */
+/** Each layer is built once, and lives as long as the server: streams outlast handlers. */
 export class Providers extends LayerMap.Service<Providers>()("gateway/cloud/Providers", {
   lookup: (cloud: Cloud) => Layer.effect(Provider, makeProvider(cloud)),
   dependencies: [Attempts.layer],

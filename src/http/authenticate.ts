@@ -1,6 +1,6 @@
 /**
- * Who sent a request: by its key, and where the operator has set it so by a token or a client certificate (docs/identity.md).
- * `x-api-key`, where it is sent, decides alone.
+ * Who sent a request, and from where: by its key, and where the operator has set it so by a token or a client certificate
+ * (docs/identity.md). `x-api-key`, where it is sent, decides alone.
  */
 import type { X509Certificate } from "node:crypto"
 import { isIP } from "node:net"
@@ -45,7 +45,7 @@ const maxHops = 32
 /** `trusted`: the networks whose `X-Forwarded-For` is believed (`GATEWAY_TRUSTED_PROXIES`). */
 export const makeSourceOf = (trusted: Option.Option<string>) => {
   const isTrusted = Option.isSome(trusted) ? makeIsIn(trusted.value) : undefined
-  return ({ headers, remoteAddress }: HttpServerRequest.HttpServerRequest): string | undefined => {
+  return ({ headers, remoteAddress }: Request): string | undefined => {
     if (Option.isNone(remoteAddress)) return undefined
     let source = plainAddress(remoteAddress.value)
     const forwarded = headers["x-forwarded-for"]

@@ -142,15 +142,13 @@ export const requestMiddleware = (documents: ReadonlySet<string>) =>
       const memory = makeMemoryBudget()
       let inFlight = 0
 
-      const methodAt = (path: string) => (documents.has(path) ? "GET" : endpointAt(path)?.method)
-
       /** Why a request does not reach the router; undefined where it does. */
-      const refusalOf = (request: Request, path: string): GatewayError | undefined => {
+      const refusalOf = (request: Request, path: string, allow: string | undefined): GatewayError | undefined => {
         if (inFlight > settings.maxInFlight && path !== "/health") return overloaded
         const refused = malformed(request)
         if (refused !== undefined) return refused
         // The router also serves paths that differ in slashes, capitals or escapes: they would belong to no surface.
-        return methodAt(path) === undefined ? noRoute(request.method, path, undefined) : undefined
+        return allow === undefined ? noRoute(request.method, path, allow) : undefined
       }
 
       /** The reply with all its headers; its status and size go to the record. */
@@ -176,6 +174,8 @@ export const requestMiddleware = (documents: ReadonlySet<string>) =>
           const request = Context.getUnsafe(outer, HttpServerRequest.HttpServerRequest)
           const scope = Context.getUnsafe(outer, Scope.Scope)
           const path = request.url.split("?", 1)[0] ?? "/"
+          const endpoint = endpointAt(path)
+          const allow = documents.has(path) ? "GET" : endpoint?.method
           const record = new RequestRecord(
             {
               id: crypto.randomUUID(),
@@ -183,7 +183,7 @@ export const requestMiddleware = (documents: ReadonlySet<string>) =>
               method: request.method,
               path,
               source: sourceOf(request),
-              surface: endpointAt(path)?.surface
+              surface: endpoint?.surface
             },
             memory
           )
@@ -213,12 +213,12 @@ export const requestMiddleware = (documents: ReadonlySet<string>) =>
             record.refuse(error)
             return completed(record, errorReply(path, error))
           }
-          const refused = refusalOf(request, path)
+          const refused = refusalOf(request, path, allow)
           const onFailure = (cause: Cause.Cause<unknown>) => {
             if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
             const error = Option.getOrUndefined(Cause.findErrorOption(cause))
             if (HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound") {
-              return Effect.succeed(refuse(noRoute(request.method, path, methodAt(path))))
+              return Effect.succeed(refuse(noRoute(request.method, path, allow)))
             }
             return Effect.as(Effect.provideContext(Effect.logError("request failed", cause), context), refuse(internal))
           }

@@ -69,7 +69,7 @@ const prepare = (database: DatabaseSync, path: string): void => {
 const daysKept = 40
 
 /** Removes what counts no more, as Redis does by itself. `now` is in milliseconds since the epoch. */
-const forget = (database: DatabaseSync, now: number): void => {
+const removeOld = (database: DatabaseSync, now: number): void => {
   const oldest = day(now - daysKept * 86_400_000)
   for (const end of [oldest, oldest.slice(0, 7)]) {
     const shape = `*:${end.replaceAll(/\d/g, "[0-9]")}`
@@ -223,7 +223,7 @@ const openStore = Effect.fnUntraced(function* (path: string) {
   const database = yield* openFile(path, false)
   // Processes that start together may meet while the file is made.
   yield* explain(path)(patiently(() => prepare(database, path)))
-  const cleaning = Effect.flatMap(Clock.currentTimeMillis, (now) => patiently(() => forget(database, now)))
+  const cleaning = Effect.flatMap(Clock.currentTimeMillis, (now) => patiently(() => removeOld(database, now)))
   yield* cleaning.pipe(Effect.ignore, Effect.repeat(Schedule.spaced("1 day")), Effect.forkScoped)
   return Context.make(Ledger, make(database)).pipe(Context.add(StatusBoard, makeStatusBoard(database)))
 })
