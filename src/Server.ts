@@ -149,8 +149,8 @@ export const gatewayLayer = (options: GatewayOptions) => {
 }
 
 /**
- * On the way down `/health` answers `draining`; after the delay the listener closes; streams may finish until the timeout, and are
- * then ended in-band. After an error that no handler took there is no time for either.
+ * On the way down `/health` answers `draining`; after the delay the listener closes; requests may finish until the timeout. Streams
+ * are then ended in-band, others with 503. After an error that no handler took there is no time for either.
  */
 const drainOnShutdown = ({ drainDelay, drainTimeout }: GatewaySettings) =>
   Layer.effectDiscard(

@@ -84,7 +84,7 @@ const limits = (settings: GatewaySettings) => {
   }
 }
 
-/** Between the in-band end of streams, when they have had their time, and the end of what is then still running. */
+/** Between the end of requests, when they have had their time, and that of connections whose callers do not take it. */
 const lastCall = Duration.seconds(2)
 
 /** The server, whose certificate follows its files as long as the scope lives. */
@@ -152,7 +152,7 @@ const explain = (settings: GatewaySettings, cause: unknown): OperatorError => {
   return new OperatorError({ message: `cannot listen on ${where}: ${why}` })
 }
 
-/** Ends the connections that are still open after the in-band end of streams. */
+/** Ends the connections that are still open after the end of requests. */
 const cutOff = Effect.fnUntraced(function* (server: Server) {
   const { onExpired } = yield* Drain
   const expired = Effect.callback<void>((resume) => {
@@ -175,7 +175,7 @@ export const listenerLayer = (settings: GatewaySettings) =>
         port: settings.port,
         // Callers that connect at the same time wait here; the system may allow fewer.
         backlog: 4096,
-        // Streams are ended in-band when their time is over; this is for those that then do not end.
+        // Requests are ended when their time is over; this is for those that then do not end.
         gracefulShutdownTimeout: Duration.sum(settings.drainTimeout, lastCall)
       })
     )

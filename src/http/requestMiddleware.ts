@@ -197,12 +197,17 @@ export const requestMiddleware = (documents: ReadonlySet<string>) =>
             Context.add(CurrentRecord, record),
             span === undefined ? identity : Context.add(Tracer.ParentSpan, span)
           )
+          const response = NodeHttpServerRequest.toServerResponse(request)
+          // A stream that has begun is ended with an error in the stream (`makeTerminations`).
+          const stopWaiting = drain.onExpired(() => {
+            if (!response.headersSent) fiber.interruptUnsafe()
+          })
           const onEnd = (exit: Exit.Exit<unknown, unknown>) => {
             inFlight--
+            stopWaiting()
             const left = Exit.isFailure(exit)
             const ended = drain.ended()
             if (left && ended !== undefined) record.fail(ended)
-            const response = NodeHttpServerRequest.toServerResponse(request)
             // What a slow caller has not read yet stays in memory (`sockets.ts` limits for how long).
             if (response.destroyed || response.writableLength === 0) record.release()
             else response.once("close", () => record.release())
@@ -215,7 +220,10 @@ export const requestMiddleware = (documents: ReadonlySet<string>) =>
           }
           const refused = refusalOf(request, path, allow)
           const onFailure = (cause: Cause.Cause<unknown>) => {
-            if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+            if (Cause.hasInterruptsOnly(cause)) {
+              const ended = drain.ended()
+              return ended === undefined || response.destroyed ? Effect.failCause(cause) : Effect.succeed(refuse(ended))
+            }
             const error = Option.getOrUndefined(Cause.findErrorOption(cause))
             if (HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound") {
               return Effect.succeed(refuse(noRoute(request.method, path, allow)))

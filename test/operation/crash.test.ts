@@ -66,7 +66,7 @@ describe("an error that no handler took", () => {
         assert.strictEqual(code, 1)
         assert.match(stderr, /"level":"fatal".*a defect/)
         assert.include(eventsIn(await stream).at(-1)?.json.error.message, "shutting down")
-        assert.isUndefined(await whole)
+        assert.strictEqual((await whole)?.status, 503)
         recorded(name, gateway, "drained")
       } finally {
         await gateway.stop()

@@ -30,6 +30,11 @@ describe.concurrent("SIGTERM", () => {
       const short = await stream(url, "[sandbox: events=60]")
       const endless = await stream(url, "[sandbox: stall after=3]")
       const whole = post(`${url}/v1/messages`, message("claude-sonnet-4-5:il2", "[sandbox: delay=1200ms]"))
+      const slow = open(`${url}/v1/responses`, { model: "gpt-5.1:il5", input: "[sandbox: delay=60s]" })
+      const unsent = raw(port)
+      unsent.write(
+        "POST /v1/messages HTTP/1.1\r\nhost: gateway\r\nx-api-key: sandbox-key\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n"
+      )
       const chat = open(`${url}/v1/chat/completions`, {
         model: "gpt-5.1:il5",
         stream: true,
@@ -62,6 +67,12 @@ describe.concurrent("SIGTERM", () => {
       assert.include(cut.at(-1)?.json.error.message, "shutting down")
       const cutChat = eventsIn(await (await chat).text())
       assert.include(cutChat.at(-1)?.json.error.message, "shutting down")
+      const ended = await slow
+      assert.strictEqual(ended.status, 503)
+      assert.match(ended.headers.get("x-request-id") ?? "", /^[0-9a-f-]{36}$/)
+      assert.strictEqual(ended.headers.get("connection"), "close")
+      assert.match(await ended.text(), /"type":"api_error","message":"[^"]*shutting down/)
+      await unsent.until(/^HTTP\/1.1 503 .*"type":"api_error".*shutting down/s)
       const { code, stderr } = await gateway.ended
       assert.strictEqual(code, 0)
       assert.isBelow(Date.now() - startedAt, 4500)
@@ -69,9 +80,9 @@ describe.concurrent("SIGTERM", () => {
       assert.deepStrictEqual(
         gateway
           .records()
-          .map(({ outcome }) => outcome)
+          .map(({ outcome, status }) => `${outcome} ${status}`)
           .sort(),
-        ["drained", "drained", "ok", "ok", "ok"]
+        ["drained 200", "drained 200", "drained 503", "drained 503", "ok 200", "ok 200", "ok 200"]
       )
     } finally {
       await gateway.stop()
