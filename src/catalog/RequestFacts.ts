@@ -106,14 +106,10 @@ export interface RequestFacts {
   readonly outcome: Outcome | undefined
   readonly stream: boolean
   readonly streamEnd: "complete" | "error" | "cancelled" | undefined
-  /** As the cloud counted them, or as far as it had. */
-  readonly tokens: Tokens | undefined
   /** What the request is charged; undefined where nothing is. */
   readonly charged: Tokens | undefined
   /** Millionths of the catalog's currency; undefined where nothing is charged or the deployment has no prices. */
   readonly cost: number | undefined
-  /** Whether a filter of the cloud's, or a guard, ended the answer. */
-  readonly filtered: boolean
   readonly bytesIn: number
   readonly bytesOut: number
   readonly tools: number
@@ -124,8 +120,6 @@ export interface RequestFacts {
   readonly guardCounts: Readonly<Record<string, number>> | undefined
   /** How many things the gateway changed of the request, as `x-gateway-adjusted` names them. */
   readonly adjusted: number
-  /** Upstream events so far: about as many output tokens. */
-  readonly events: number
   /** Milliseconds since the epoch of the first event that reached the caller. */
   readonly firstEventAt: number | undefined
   /** Milliseconds so far in which no cloud was at it; undefined where none was asked. */

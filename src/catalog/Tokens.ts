@@ -1,7 +1,6 @@
 /** Tokens of a request: counted, estimated, charged, reserved; and what they cost (docs/decisions.md#prices). */
 import { compact, type JsonObject, numberOf, objectOf } from "../wire/json.ts"
 import type { Model, Prices } from "./Catalog.ts"
-import { type SurfaceName, surfaces } from "./names.ts"
 
 /** As the cloud counted them, unless `estimated`; cached input and what was written to a cache are part of `input`, reasoning of `output`. */
 export interface Tokens {
@@ -58,51 +57,6 @@ export const estimateOf = (soFar: Tokens | undefined, received: Received): Token
   const input = (stream && soFar?.input) || Math.max(soFar?.input ?? 0, inputEstimate)
   const output = Math.max(soFar?.output ?? 0, events, Math.ceil(bytes / bytesPerToken))
   return { ...soFar, input, output, estimated: true }
-}
-
-/** What is known of a request that is over. */
-interface Chargeable {
-  readonly surface: SurfaceName | undefined
-  readonly status: number
-  /** Undefined where nothing has failed (`RequestFacts`). */
-  readonly outcome: string | undefined
-  readonly stream: boolean
-  readonly streamEnd: string | undefined
-  /** The cloud's counts, as far as they came. */
-  readonly tokens: Tokens | undefined
-  /** Events of a stream. */
-  readonly events: number
-  /** About how many tokens the input is; undefined where nothing is charged. */
-  readonly inputEstimate: number | undefined
-  /** Whether a cloud may have worked on the request. */
-  readonly sent: boolean
-  /** Whether a stream came to the cloud's own end, with its counts. */
-  readonly counted: boolean
-  /** Bytes of output: of whole replies as they came, of a stream its text, thinking and arguments of calls. */
-  readonly received: number
-}
-
-/** Outcomes where the caller or the gateway gave a call up. */
-const abandoned: ReadonlySet<string> = new Set(["cancelled", "timeout", "idle", "drained", "revoked"])
-
-/**
- * The tokens that are charged; undefined where nothing was sent, where the cloud refused or failed before any output, and where the
- * endpoint is free. Where the cloud's count is missing, an estimate is charged: that which the caller got, where there was one.
- */
-export const chargedTokens = (record: Chargeable): Tokens | undefined => {
-  const { counted, events, inputEstimate, outcome, sent, status, stream, streamEnd, surface, tokens } = record
-  if (inputEstimate === undefined || !sent) return tokens
-  // A vector is no output.
-  const isVector = surface !== undefined && surface !== "models" && surfaces[surface].output === "vector"
-  const bytes = isVector ? 0 : record.received
-  const ended = outcome === undefined && status > 0 && (streamEnd === undefined || streamEnd === "complete")
-  const gaveUp = !ended && (streamEnd === "cancelled" || outcome === undefined || abandoned.has(outcome))
-  const received = { bytes, events, inputEstimate, stream }
-  if (tokens?.estimated === true) return tokens
-  if (tokens !== undefined && (stream ? counted : !gaveUp) && isCount(tokens, received)) return tokens
-  // A stream whose first event is a failure has no output either.
-  if (!ended && !gaveUp && bytes === 0 && (events === 0 || status !== 200)) return tokens
-  return estimateOf(tokens, received)
 }
 
 /** Tokens that are reserved where the body has no limit. */

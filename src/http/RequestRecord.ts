@@ -6,10 +6,10 @@ import { getHeapStatistics } from "node:v8"
 import { Context, Effect, type Tracer } from "effect"
 import type { ServedCloud } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
-import type { SurfaceName } from "../catalog/names.ts"
+import { type SurfaceName, surfaces } from "../catalog/names.ts"
 import { type Outcome, outcomeOf, type RequestFacts } from "../catalog/RequestFacts.ts"
 import type { Route } from "../catalog/Route.ts"
-import { chargedTokens, costOf, type Tokens } from "../catalog/Tokens.ts"
+import { costOf, estimateOf, isCount, type Tokens } from "../catalog/Tokens.ts"
 import type { Attempt } from "../cloud/Provider.ts"
 import type { GuardAction } from "../contract/Governance.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
@@ -64,6 +64,9 @@ const servedHeaders = ({
         "x-gateway-served-by": `${cloud}/${region}`,
         "x-gateway-served-level": route.level
       }
+
+/** Outcomes where the caller or the gateway gave a call up. */
+const abandoned: ReadonlySet<Outcome> = new Set(["cancelled", "timeout", "idle", "drained", "revoked"])
 
 export class RequestRecord implements RequestFacts {
   readonly id: string
@@ -164,8 +167,24 @@ export class RequestRecord implements RequestFacts {
     return prices === undefined || charged === undefined ? undefined : costOf(prices, charged)
   }
 
+  /**
+   * Undefined where nothing was sent, where the cloud refused or failed before any output, and where the endpoint is free. Where the
+   * cloud's count is missing, an estimate is charged: that which the caller got, where there was one.
+   */
   get charged(): Tokens | undefined {
-    return chargedTokens(this)
+    const { counted, events, inputEstimate, outcome, sent, status, stream, streamEnd, surface, tokens } = this
+    if (inputEstimate === undefined || !sent) return tokens
+    // A vector is no output.
+    const isVector = surface !== undefined && surface !== "models" && surfaces[surface].output === "vector"
+    const bytes = isVector ? 0 : this.received
+    const ended = outcome === undefined && status > 0 && (streamEnd === undefined || streamEnd === "complete")
+    const gaveUp = !ended && (streamEnd === "cancelled" || outcome === undefined || abandoned.has(outcome))
+    const received = { bytes, events, inputEstimate, stream }
+    if (tokens?.estimated === true) return tokens
+    if (tokens !== undefined && (stream ? counted : !gaveUp) && isCount(tokens, received)) return tokens
+    // A stream whose first event is a failure has no output either.
+    if (!ended && !gaveUp && bytes === 0 && (events === 0 || status !== 200)) return tokens
+    return estimateOf(tokens, received)
   }
 
   get quota(): RequestFacts["quota"] {

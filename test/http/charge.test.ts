@@ -1,17 +1,18 @@
 /** What a request is charged, by how it ended (docs/decisions.md#limits-and-quotas). */
 import { expect, it } from "@effect/vitest"
 import { invalid } from "../../src/catalog/GatewayError.ts"
-import { chargedTokens } from "../../src/catalog/Tokens.ts"
 import { RequestRecord } from "../../src/http/RequestRecord.ts"
 
+const newRecord = () =>
+  new RequestRecord({ id: "", startedAt: 0, method: "", path: "", source: undefined, surface: "chat" })
+
 const complete = {
-  sent: true,
+  attempts: [{ sent: true }],
   counted: true,
   events: 20,
   inputEstimate: 5,
   outcome: undefined,
   received: 4000,
-  route: undefined,
   status: 200,
   stream: true,
   streamEnd: "complete",
@@ -66,12 +67,14 @@ it.each([
     { ...whole, surface: "embeddings", outcome: "cancelled", tokens: undefined },
     { input: 5, output: 0, estimated }
   ],
-  ["nothing where nothing was sent", { sent: false, tokens: undefined }, undefined],
+  ["nothing where nothing was sent", { attempts: [{ sent: false }], tokens: undefined }, undefined],
   ["nothing where it is free", { inputEstimate: undefined, tokens: undefined }, undefined]
-] as const)("%s", (_, facts, expected) => expect(chargedTokens({ ...complete, ...facts })).toEqual(expected))
+] as const)("%s", (_, facts, expected) =>
+  expect(Object.assign(newRecord(), { ...complete, ...facts }).charged).toEqual(expected)
+)
 
 it("ends as it failed, also where its caller then left", () => {
-  const record = new RequestRecord({ id: "", startedAt: 0, method: "", path: "", source: undefined, surface: "chat" })
+  const record = newRecord()
   expect(record.finalOutcome(true)).toBe("cancelled")
   record.filtered = true
   expect(record.finalOutcome(false)).toBe("filtered")

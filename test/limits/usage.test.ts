@@ -87,11 +87,9 @@ describe("a usage record", () => {
     outcome: undefined,
     stream: false,
     streamEnd: undefined,
-    tokens: undefined,
     charged: undefined,
     cost: undefined,
     overhead: undefined,
-    filtered: false,
     bytesIn: 0,
     bytesOut: 0,
     tools: 0,
@@ -100,7 +98,6 @@ describe("a usage record", () => {
     adjusted: 0,
     files: 0,
     flags: 0,
-    events: 0,
     firstEventAt: undefined,
     quota: undefined
   }
