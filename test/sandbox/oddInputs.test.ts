@@ -56,13 +56,7 @@ const odd: ReadonlyArray<readonly [string, Target, unknown, number]> = [
   ],
   ["a length that no string has", completions, fills({ properties: { a: { type: "string", minLength: 1e9 } } }), 200],
   ["a path that is badly encoded, of Vertex AI", { cloud: "vertex", path: "/v1/%zz" }, {}, 404],
-  ["a path that is badly encoded, of Bedrock", { cloud: "bedrock", path: "/model/%zz/invoke" }, {}, 404],
-  [
-    "a path that is badly encoded, of Azure",
-    { cloud: "azure", path: "/openai/deployments/%zz/responses?api-version=2024-10-21" },
-    {},
-    404
-  ]
+  ["a path that is badly encoded, of Bedrock", { cloud: "bedrock", path: "/model/%zz/invoke" }, {}, 404]
 ]
 
 layer(Sandbox.layer({ pace: 0 }))("odd input", (it) => {
@@ -104,8 +98,8 @@ layer(Sandbox.layer({ pace: 0 }))("odd input", (it) => {
       const call = yield* post(completions, chat({ tools, tool_choice: "required" }))
       assert.strictEqual(call.json.choices[0].message.tool_calls[0].function.arguments, "{}")
       const declared = { tools: [{ functionDeclarations: [{ name: "f" }] }] }
-      const any = { toolConfig: { functionCallingConfig: { mode: "ANY" } } }
-      const [candidate] = (yield* post(gemini(), ask({ ...declared, ...any }))).json.candidates
+      const contents = [{ role: "user", parts: [{ text: "[sandbox: tool=f]" }] }]
+      const [candidate] = (yield* post(gemini(), { contents, ...declared })).json.candidates
       assert.deepStrictEqual([candidate.finishReason, candidate.content.parts[0].functionCall], ["STOP", { name: "f" }])
       const bash = { tools: [{ type: "bash_20250124", name: "bash" }], tool_choice: { type: "any" } }
       const { text } = yield* post(claude(SONNET, "streamRawPredict"), body({ ...bash, stream: true }))

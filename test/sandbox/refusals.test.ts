@@ -42,11 +42,6 @@ const refused: ReadonlyArray<readonly [Target, body: unknown, message: RegExp]> 
     onGemini({ generationConfig: { responseLogprobs: true, logprobs: 1 } }),
     /Logprobs is not supported/
   ],
-  [
-    gemini(),
-    onGemini({ toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["f"] } } }),
-    /a function that is not declared/
-  ],
   [openai("chat/completions"), "{", /could not parse the JSON body/],
   [openai("chat/completions"), inChat({ messages: "a" }), /^Invalid type for 'messages': expected an array of objects/],
   [openai("chat/completions"), inChat({ messages: [{ role: "user", content: 5 }] }), /^Invalid type for 'messages/],

@@ -1,24 +1,12 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import OpenAI, { AzureOpenAI } from "openai"
+import OpenAI from "openai"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
 
 const MODEL = "gpt-5.1"
 
-/** OpenAI's client for Azure, on the routes that take an `api-version`. */
+/** OpenAI's client, with an Entra ID token. */
 const connect = Effect.map(
-  Sandbox,
-  ({ environment, urls }) =>
-    new AzureOpenAI({
-      endpoint: urls.azure,
-      apiKey: environment.AZURE_OPENAI_API_KEY ?? "",
-      apiVersion: "2024-10-21",
-      maxRetries: 0
-    })
-)
-
-/** The plain client, on the `v1` routes, with an Entra ID token. */
-const connectV1 = Effect.map(
   Sandbox,
   ({ bearers, urls }) => new OpenAI({ baseURL: `${urls.azure}/openai/v1`, apiKey: bearers.azure, maxRetries: 0 })
 )
@@ -27,15 +15,15 @@ const parameters = { type: "object", properties: { city: { type: "string" } }, r
 
 const failure = (call: () => Promise<unknown>) => Effect.flip(Effect.tryPromise({ try: call, catch: (error) => error }))
 
-layer(Sandbox.layer({ pace: 0 }))("Azure OpenAI, with OpenAI's clients", (it) => {
-  it.effect("completes chats on old and new routes, and streams the same", () =>
+layer(Sandbox.layer({ pace: 0 }))("Azure OpenAI, with OpenAI's client", (it) => {
+  it.effect("completes chats, and streams the same", () =>
     Effect.gen(function* () {
-      const [azure, plain] = [yield* connect, yield* connectV1]
+      const azure = yield* connect
       const body = { model: MODEL, messages: [{ role: "user" as const, content: "What is a delta?" }] }
       const whole = yield* Effect.promise(() => azure.chat.completions.create(body))
       assert.match(whole.choices[0]?.message.content ?? "", /delta/)
       const streamed = yield* Effect.promise(() =>
-        plain.chat.completions.stream({ ...body, stream_options: { include_usage: true } }).finalChatCompletion()
+        azure.chat.completions.stream({ ...body, stream_options: { include_usage: true } }).finalChatCompletion()
       )
       assert.strictEqual(streamed.choices[0]?.message.content, whole.choices[0]?.message.content)
       assert.deepStrictEqual(streamed.usage, whole.usage)
@@ -44,19 +32,19 @@ layer(Sandbox.layer({ pace: 0 }))("Azure OpenAI, with OpenAI's clients", (it) =>
 
   it.effect("carries a tool through its loop in both APIs", () =>
     Effect.gen(function* () {
-      const plain = yield* connectV1
+      const azure = yield* connect
       const question = { role: "user" as const, content: "Weather in Bergen?" }
       const tools = [
         { type: "function" as const, function: { name: "weather", description: "Weather of a city", parameters } }
       ]
       const asked = yield* Effect.promise(() =>
-        plain.chat.completions.stream({ model: MODEL, messages: [question], tools }).finalChatCompletion()
+        azure.chat.completions.stream({ model: MODEL, messages: [question], tools }).finalChatCompletion()
       )
       const message = asked.choices[0]?.message
       const call = message?.tool_calls?.[0]
       assert.deepStrictEqual(call?.type === "function" && JSON.parse(call.function.arguments), { city: "Bergen" })
       const answered = yield* Effect.promise(() =>
-        plain.chat.completions.create({
+        azure.chat.completions.create({
           model: MODEL,
           tools,
           messages: [
@@ -76,7 +64,7 @@ layer(Sandbox.layer({ pace: 0 }))("Azure OpenAI, with OpenAI's clients", (it) =>
         { type: "function" as const, name: "weather", description: "Weather of a city", parameters, strict: false }
       ]
       const first = yield* Effect.promise(() =>
-        plain.responses
+        azure.responses
           .stream({
             model: MODEL,
             input: [question],
@@ -93,7 +81,7 @@ layer(Sandbox.layer({ pace: 0 }))("Azure OpenAI, with OpenAI's clients", (it) =>
       )
       const made = first.output.find((item) => item.type === "function_call")
       const second = yield* Effect.promise(() =>
-        plain.responses.create({
+        azure.responses.create({
           model: MODEL,
           store: false,
           tools: flat,
@@ -131,7 +119,6 @@ layer(Sandbox.layer({ pace: 0 }))("Azure OpenAI, with OpenAI's clients", (it) =>
   it.effect("fails as Azure does", () =>
     Effect.gen(function* () {
       const azure = yield* connect
-      const plain = yield* connectV1
       const chat = (content: string, extra = {}) =>
         failure(() => azure.chat.completions.create({ model: MODEL, messages: [{ role: "user", content }], ...extra }))
       const limited = yield* chat("[sandbox: status=429 retry-after=3]")
@@ -149,12 +136,12 @@ layer(Sandbox.layer({ pace: 0 }))("Azure OpenAI, with OpenAI's clients", (it) =>
         /'temperature' is not supported/
       )
       const broken = yield* failure(() =>
-        plain.responses
+        azure.responses
           .stream({ model: MODEL, input: "[sandbox: exception=internalServerException after=3]" })
           .finalResponse()
       )
       assert.match(String(broken), /internalServerException/)
-      const wrong = new OpenAI({ baseURL: plain.baseURL, apiKey: "wrong", maxRetries: 0 })
+      const wrong = new OpenAI({ baseURL: azure.baseURL, apiKey: "wrong", maxRetries: 0 })
       assert.instanceOf(
         yield* failure(() => wrong.responses.create({ model: MODEL, input: "hi" })),
         OpenAI.AuthenticationError

@@ -1,32 +1,27 @@
 /** Azure OpenAI: its routes, credentials and headers. */
-import { unescape } from "node:querystring"
 import { type CloudRequest, jsonReply, type Reply, type SimulatedCloud, secret } from "../http.ts"
 import type { Models } from "../models.ts"
 import { playChat } from "../openai/chat.ts"
 import { playResponses } from "../openai/responses.ts"
 import { hostError, serve } from "../openai/shared.ts"
 
-const PATH = /^\/openai(\/v1|\/deployments\/([^/]+))?\/(chat\/completions|responses)$/
+const PATH = /^\/openai\/v1\/(chat\/completions|responses)$/
 const DENIED =
   "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key for an active subscription and use a correct regional API endpoint for your resource."
 
-const refused = (status: number, message: string, code = String(status)): Reply =>
-  jsonReply(status, hostError(code, message))
+const refused = (status: number, message: string): Reply => jsonReply(status, hostError(String(status), message))
 
 const answer = (request: CloudRequest, key: string, bearer: string, models: Models): Reply => {
-  const { headers, path, query } = request
-  const [match, place, deployment, api] = PATH.exec(path) ?? []
-  const version = query.get("api-version")
+  const { headers, path } = request
+  const [, api] = PATH.exec(path) ?? []
   if (headers["api-key"] !== key && headers.authorization !== `Bearer ${bearer}`) return refused(401, DENIED)
-  if (match === undefined || (place !== "/v1" && version === null)) return refused(404, "Resource not found")
+  if (api === undefined) return refused(404, "Resource not found")
   if (request.method !== "POST") return refused(405, "Method not allowed")
-  if (place === "/v1" && version !== null && !["preview", "latest", "v1"].includes(version))
-    return refused(400, "API version not supported", "BadRequest")
   const play = api === "responses" ? playResponses : playChat
-  return serve(request, play, { cloud: "azure", hosted: true, models, deployment: deployment && unescape(deployment) })
+  return serve(request, play, { cloud: "azure", hosted: true, models })
 }
 
-/** Plays Azure OpenAI: chat completions and Responses on the `v1` routes, and on the older routes that take an `api-version`. */
+/** Plays Azure OpenAI: chat completions and Responses on the `v1` routes. */
 export const azure = (models: Models): SimulatedCloud => {
   const key = secret()
   const bearer = secret("eyJ")

@@ -8,8 +8,7 @@ import { type JsonObject, parseBody, stringOf } from "../json.ts"
 import type { Models } from "../models.ts"
 import { claudeError, googleReply } from "./errors.ts"
 
-const PATH =
-  /^\/v1(?:beta1)?\/projects\/([^/]+)\/locations\/([^/]+)\/publishers\/(anthropic|google)\/models\/([^/:]+):(\w+)$/
+const PATH = /^\/v1\/projects\/([^/]+)\/locations\/([^/]+)\/publishers\/(anthropic|google)\/models\/([^/:]+):(\w+)$/
 
 /** The statuses of a Messages stream that differ from those of Bedrock's exceptions. */
 const inStream: Readonly<Record<number, number>> = { 408: 504, 424: 500, 503: 529 }

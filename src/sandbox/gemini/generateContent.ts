@@ -88,14 +88,10 @@ const repliesOf = (plan: Plan, asked: ReturnType<typeof readGemini>, model: Gemi
 
 const event = (data: JsonObject): string => `data: ${jsonText(data)}\r\n\r\n`
 
-/** Answers a Gemini request on Vertex AI: `generateContent`, `streamGenerateContent`, `countTokens`. Throws a `Refusal`. */
+/** Answers a Gemini request on Vertex AI: `generateContent`, `streamGenerateContent`. Throws a `Refusal`. */
 export const playGemini = (request: CloudRequest, body: JsonObject, model: GeminiModel, method: string): Answer => {
   const asked = readGemini(body, model)
   const { directives } = asked.turn
-  if (method === "countTokens") {
-    const whole = () => jsonReply(200, { totalTokens: asked.promptTokens })
-    return { directives: { ...directives, exception: undefined }, whole }
-  }
   const streams = method === "streamGenerateContent"
   const message = `Method ${method} not found.`
   if (!streams && method !== "generateContent") throw new Refusal({ status: 404, message })
@@ -109,7 +105,5 @@ export const playGemini = (request: CloudRequest, body: JsonObject, model: Gemin
     garbage: "data: {not json\r\n\r\n",
     error: ({ status, message }: Failure) => event(googleError(status, message))
   })
-  // Without `alt=sse`, a stream is a JSON array.
-  const reply = () => jsonReply(200, streams ? streamed() : whole)
-  return { directives, stream: streams && request.query.get("alt") === "sse" && stream, whole: reply }
+  return { directives, stream: streams && stream, whole: () => jsonReply(200, whole) }
 }

@@ -1,11 +1,11 @@
 /** A Gemini request: its shapes with the refusals of Google's JSON parser, the checks that span it, and what it comes to. */
 import { invalid } from "../http.ts"
-import { arrayOf, isObject, type Json, type JsonObject, objectOf, printed, stringOf } from "../json.ts"
+import { isObject, type Json, type JsonObject, objectOf, printed, stringOf } from "../json.ts"
 import { fileOf, sniff } from "../media.ts"
 import type { GeminiModel } from "../models.ts"
 import { anything, insist, type Shape, shapesIn } from "../shape.ts"
 import { isSigned } from "../signature.ts"
-import { type Message, type Part, readTurn, type Tool, type Turn, textIn } from "../turn.ts"
+import { type Message, type Part, readTurn, type Tool, textIn } from "../turn.ts"
 
 /** The message for a missing field too: the only required field is a function's name. */
 const misnamed =
@@ -164,13 +164,11 @@ const tool: typeof functions = (value, path) => {
   return functions(value, path)
 }
 
-const MODES = ["AUTO", "ANY", "NONE", "VALIDATED", "MODE_UNSPECIFIED"]
 const mode = where(
   stringOf,
-  (mode) => MODES.includes(mode),
+  (mode) => mode === "AUTO" || mode === "NONE",
   (mode) => `Invalid value at '{path}': "${mode}"`
 )
-const calling = closed("allowedFunctionNames streamFunctionCallArguments", { mode })
 
 const REFUSED = "Unable to submit request because"
 
@@ -212,7 +210,6 @@ const generation = ({ maxOutput, penalties }: GeminiModel) => {
   )
 }
 
-type Calling = ReturnType<typeof calling>
 type Generation = Partial<ReturnType<ReturnType<typeof generation>>>
 
 const requestOf = (model: GeminiModel) =>
@@ -220,7 +217,7 @@ const requestOf = (model: GeminiModel) =>
     contents: list(contentOf(model)),
     systemInstruction: contentOf(model),
     tools: list(tool),
-    toolConfig: closed("retrievalConfig", { functionCallingConfig: calling }),
+    toolConfig: closed("retrievalConfig", { functionCallingConfig: closed("", { mode }) }),
     generationConfig: generation(model)
   })
 
@@ -243,19 +240,6 @@ const checkGeneration = (config: Generation, model: GeminiModel): void => {
   })
 }
 
-const choiceOf = (config: Partial<Calling>, tools: ReadonlyArray<Tool>): Turn["choice"] => {
-  const { mode, allowedFunctionNames } = config
-  const allowed = arrayOf(allowedFunctionNames)
-  const names = new Set<Json>(tools.map(({ name }) => name))
-  insist({
-    "Please ensure that allowed_function_names is only set when the mode is ANY or VALIDATED.":
-      allowed.length === 0 || mode === "ANY" || mode === "VALIDATED",
-    "allowed_function_names contains a function that is not declared.": allowed.every((name) => names.has(name))
-  })
-  if (mode !== "ANY") return mode === "NONE" ? "none" : "auto"
-  return typeof allowed[0] === "string" ? { name: allowed[0] } : "required"
-}
-
 /** Checks a request as Vertex AI does. Throws a `Refusal`. */
 export const readGemini = (body: JsonObject, model: GeminiModel) => {
   const { contents = [], systemInstruction, tools: given = [], ...asked } = requestOf(model)(body, "")
@@ -273,7 +257,7 @@ export const readGemini = (body: JsonObject, model: GeminiModel) => {
     model: model.base,
     instructions: textIn(systemInstruction?.parts ?? []),
     tools,
-    choice: choiceOf(asked.toolConfig?.functionCallingConfig ?? {}, tools),
+    choice: asked.toolConfig?.functionCallingConfig?.mode === "NONE" ? "none" : "auto",
     stops: (config.stopSequences ?? []).map(stringOf),
     limit: config.maxOutputTokens,
     format: schema === undefined ? plain : objectOf(schema),

@@ -185,19 +185,17 @@ const noDeployment = hostError(
 interface Serving extends Pick<GptRequest, "hosted"> {
   readonly cloud: Cloud
   readonly models: Models
-  readonly deployment?: string | undefined
 }
 
-/** Answers a request. `deployment` is the model of the path, which comes before that of the body. */
 export const serve = (
   request: CloudRequest,
   play: (request: GptRequest) => Answer,
-  { cloud, hosted, models, deployment }: Serving
+  { cloud, hosted, models }: Serving
 ): Reply => {
   const answer = (): Answer => {
     const body = parseBody(request.body)
     if (body === undefined) throw invalid("We could not parse the JSON body of your request.")
-    const id = deployment ?? stringOf(body.model)
+    const id = stringOf(body.model)
     const model = models.gpt(cloud, id)
     const message = `The model '${id}' does not exist`
     if (model === undefined) throw new Refusal({ status: 404, message, code: "model_not_found", param: "model" })
