@@ -73,7 +73,8 @@ interface CallerFacts {
   readonly tags?: Readonly<Record<string, string>> | undefined
 }
 
-export interface RequestFacts {
+/** `http/RequestRecord.ts` writes it, and works out what is abstract here. */
+export abstract class RequestFacts {
   /** The gateway's own ID, a UUID. */
   readonly id: string
   /** Milliseconds since the epoch. */
@@ -85,45 +86,54 @@ export interface RequestFacts {
   /** Undefined for paths that no endpoint answers, and for `/health`. */
   readonly surface: SurfaceName | undefined
   /** Whose key it is, also of one that is refused. */
-  readonly keyId: string | undefined
+  abstract readonly keyId: string | undefined
   /** Who calls, once the key is known to be good. `owner`: who answers for the key. */
-  readonly caller: CallerFacts | undefined
+  caller: CallerFacts | undefined
   /** The ID that was asked for, as the caller wrote it. */
-  readonly modelId: string | undefined
-  readonly route: Route | undefined
+  modelId: string | undefined
+  route: Route | undefined
   /** The cloud that was asked; undefined when none was. */
-  readonly cloud: ServedCloud | undefined
+  cloud: ServedCloud | undefined
   /** The region, location or resource that was asked last; undefined when no cloud was. */
-  readonly region: string | undefined
+  abstract readonly region: string | undefined
   /** All the regions that were asked, where the deployment has several. */
-  readonly tried: ReadonlyArray<string>
-  readonly upstreamRequestId: string | undefined
+  abstract readonly tried: ReadonlyArray<string>
+  abstract readonly upstreamRequestId: string | undefined
   /** The status line; 0 until there is one. */
-  readonly status: number
+  status = 0
   /** What the request failed with, before or after its first byte; a low-cardinality code. */
-  readonly failure: Code | Reason | undefined
+  failure: Code | Reason | undefined
   /** Undefined while nothing has failed. */
-  readonly outcome: Outcome | undefined
-  readonly stream: boolean
-  readonly streamEnd: "complete" | "error" | "cancelled" | undefined
+  outcome: Outcome | undefined
+  stream = false
+  streamEnd: "complete" | "error" | "cancelled" | undefined
   /** What the request is charged; undefined where nothing is. */
-  readonly charged: Tokens | undefined
+  abstract readonly charged: Tokens | undefined
   /** Millionths of the catalog's currency; undefined where nothing is charged or the deployment has no prices. */
-  readonly cost: number | undefined
-  readonly bytesIn: number
-  readonly bytesOut: number
-  readonly tools: number
-  readonly images: number
-  readonly files: number
-  readonly flags: number
+  abstract readonly cost: number | undefined
+  bytesIn = 0
+  bytesOut = 0
+  tools = 0
+  images = 0
+  files = 0
+  flags = 0
   /** How often each guard found something; undefined where none did. */
-  readonly guardCounts: Readonly<Record<string, number>> | undefined
+  guardCounts: Readonly<Record<string, number>> | undefined
   /** How many things the gateway changed of the request, as `x-gateway-adjusted` names them. */
-  readonly adjusted: number
+  adjusted = 0
   /** Milliseconds since the epoch of the first event that reached the caller. */
-  readonly firstEventAt: number | undefined
+  firstEventAt: number | undefined
   /** Milliseconds so far in which no cloud was at it; undefined where none was asked. */
-  readonly overhead: number | undefined
+  abstract readonly overhead: number | undefined
   /** Tokens of the key's quota: held for the request, and charged so far; undefined for a key without one. */
-  readonly quota: { readonly reserved: number; readonly charged: number } | undefined
+  abstract readonly quota: { readonly reserved: number; readonly charged: number } | undefined
+
+  constructor(given: Pick<RequestFacts, "id" | "startedAt" | "method" | "path" | "source" | "surface">) {
+    this.id = given.id
+    this.startedAt = given.startedAt
+    this.method = given.method
+    this.path = given.path
+    this.source = given.source
+    this.surface = given.surface
+  }
 }

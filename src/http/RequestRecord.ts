@@ -4,11 +4,9 @@
  */
 import { getHeapStatistics } from "node:v8"
 import { Context, Effect, type Tracer } from "effect"
-import type { ServedCloud } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
-import { type SurfaceName, surfaces } from "../catalog/names.ts"
-import { type Outcome, outcomeOf, type RequestFacts } from "../catalog/RequestFacts.ts"
-import type { Route } from "../catalog/Route.ts"
+import { surfaces } from "../catalog/names.ts"
+import { type Outcome, outcomeOf, RequestFacts } from "../catalog/RequestFacts.ts"
 import { costOf, estimateOf, isCount, type Tokens } from "../catalog/Tokens.ts"
 import type { Attempt } from "../cloud/Provider.ts"
 import type { GuardAction } from "../contract/Governance.ts"
@@ -68,22 +66,10 @@ const servedHeaders = ({
 /** Outcomes where the caller or the gateway gave a call up. */
 const abandoned: ReadonlySet<Outcome> = new Set(["cancelled", "timeout", "idle", "drained", "revoked"])
 
-export class RequestRecord implements RequestFacts {
-  readonly id: string
-  readonly startedAt: number
-  readonly method: string
-  readonly path: string
-  readonly source: string | undefined
-  readonly surface: SurfaceName | undefined
-  caller: CallerIdentity | undefined
+export class RequestRecord extends RequestFacts {
+  declare caller: CallerIdentity | undefined
   /** The ID of a key that is refused. */
   refusedId: string | undefined
-  modelId: string | undefined
-  route: Route | undefined
-  cloud: ServedCloud | undefined
-  status = 0
-  failure: RequestFacts["failure"]
-  outcome: Outcome | undefined
   /** What is held of the key's quota. */
   reservation: Reservation | undefined
   /** Headers that the reply gets whatever it becomes: rate limits, and those of an error. */
@@ -92,47 +78,28 @@ export class RequestRecord implements RequestFacts {
   adjustedHeaders: Readonly<Record<string, string>> | undefined
   /** The request's span, where there is tracing. */
   span: Tracer.AnySpan | undefined
-  stream = false
-  streamEnd: RequestFacts["streamEnd"]
   tokens: Tokens | undefined
   filtered = false
   /** About how many tokens the input is; undefined where nothing is charged. */
   inputEstimate: number | undefined
   /** The calls to the cloud. */
   readonly attempts: Array<Attempt> = []
-  bytesIn = 0
-  bytesOut = 0
-  tools = 0
-  images = 0
-  files = 0
-  flags = 0
-  adjusted = 0
   /** The guards of the reply, where there are some; set when guards have been asked about the request. */
   replyGuards: ReplyGuards | undefined
   /** What guards did, each once. */
   guardActions: ReadonlyArray<GuardAction> = none
-  guardCounts: RequestFacts["guardCounts"]
   events = 0
   /** Whether a stream came to the cloud's own end, with its counts. */
   counted = false
   /** Bytes of the cloud's output: of whole replies as they came, of a stream its text, thinking and arguments of calls. */
   received = 0
-  firstEventAt: number | undefined
   private readonly begunAt = performance.now()
   private readonly memory: MemoryBudget | undefined
   private held = 0
 
-  constructor(
-    fields: Pick<RequestFacts, "id" | "startedAt" | "method" | "path" | "source" | "surface">,
-    memory?: MemoryBudget
-  ) {
+  constructor(given: ConstructorParameters<typeof RequestFacts>[0], memory?: MemoryBudget) {
+    super(given)
     this.memory = memory
-    this.id = fields.id
-    this.startedAt = fields.startedAt
-    this.method = fields.method
-    this.path = fields.path
-    this.source = fields.source
-    this.surface = fields.surface
   }
 
   /** Milliseconds since the epoch: the arrival, and what has passed since, also where the clock was set meanwhile. */
@@ -145,23 +112,23 @@ export class RequestRecord implements RequestFacts {
     return this.attempts.some(({ sent }) => sent)
   }
 
-  get region(): string | undefined {
+  override get region(): string | undefined {
     return (this.attempts.findLast(({ sent }) => sent) ?? this.attempts.at(-1))?.region
   }
 
-  get tried(): ReadonlyArray<string> {
+  override get tried(): ReadonlyArray<string> {
     return [...new Set(this.attempts.map(({ region }) => region))]
   }
 
-  get upstreamRequestId(): string | undefined {
+  override get upstreamRequestId(): string | undefined {
     return this.attempts.at(-1)?.requestId
   }
 
-  get keyId(): string | undefined {
+  override get keyId(): string | undefined {
     return this.caller?.id ?? this.refusedId
   }
 
-  get cost(): number | undefined {
+  override get cost(): number | undefined {
     const prices = this.route?.deployment.prices
     const { charged } = this
     return prices === undefined || charged === undefined ? undefined : costOf(prices, charged)
@@ -171,7 +138,7 @@ export class RequestRecord implements RequestFacts {
    * Undefined where nothing was sent, where the cloud refused or failed before any output, and where the endpoint is free. Where the
    * cloud's count is missing, an estimate is charged: that which the caller got, where there was one.
    */
-  get charged(): Tokens | undefined {
+  override get charged(): Tokens | undefined {
     const { counted, events, inputEstimate, outcome, sent, status, stream, streamEnd, surface, tokens } = this
     if (inputEstimate === undefined || !sent) return tokens
     // A vector is no output.
@@ -187,13 +154,13 @@ export class RequestRecord implements RequestFacts {
     return estimateOf(tokens, received)
   }
 
-  get quota(): RequestFacts["quota"] {
+  override get quota(): RequestFacts["quota"] {
     const { reservation } = this
     return reservation === undefined ? undefined : { reserved: reservation.reserved, charged: reservation.charged() }
   }
 
   /** Embeddings ask for several at a time: what calls have in common counts once. */
-  get overhead(): number | undefined {
+  override get overhead(): number | undefined {
     if (!this.sent) return undefined
     let upstream = 0n
     let until = 0n
