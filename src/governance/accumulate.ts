@@ -33,7 +33,8 @@ export const governanceOf = (flags: ReadonlyArray<GovernanceFlag>): Governance |
  * - `append`: the next piece of the call's arguments. Pieces are joined without a separator.
  * - `repeat`: the call's arguments again, whole. Where they are others than the pieces, both count.
  * - `input`: the call's input in one piece, parsed. Counts in addition to pieces.
- * - `end`: the call is whole: a small one is scanned now rather than at the end. A later piece makes it count as unscanned again.
+ * - `end`: the call is whole: a small one is scanned now rather than at the end. One that a later piece reopens is scanned again at the
+ *   end only, so that no number of ends costs more than two scans.
  * - `whole`: a call that the reply's last frame repeats. What is flagged here is not flagged again under the same ID.
  */
 export type CallPiece =
@@ -52,6 +53,8 @@ interface Call {
   size: number
   /** `undefined` until scanned, and again after a change. */
   found: Found | undefined
+  /** Whether it grew after it was scanned. */
+  reopened: boolean
 }
 
 /** Most characters that are scanned in one step, which takes about a millisecond. */
@@ -83,7 +86,7 @@ export const makeAccumulator = (mode: ScanMode = "spec") => {
 
   const make = (id: string, name: string): Call => {
     kept += keptPerCall + id.length + name.length
-    return { id, name, fragments: [], inputs: [], size: 0, found: undefined }
+    return { id, name, fragments: [], inputs: [], size: 0, found: undefined, reopened: false }
   }
   const begin = (key: string | number, id: string, name: string): Call => {
     const call = make(id, name)
@@ -92,6 +95,7 @@ export const makeAccumulator = (mode: ScanMode = "spec") => {
     return call
   }
   const grow = (call: Call, size: number): void => {
+    if (call.found !== undefined) call.reopened = true
     call.found = undefined
     call.size += size
     kept += size
@@ -119,7 +123,7 @@ export const makeAccumulator = (mode: ScanMode = "spec") => {
         if (call.name === "") call.name = name
       }
     } else if (piece.type === "end") {
-      if (call !== undefined && call.size <= maxInOneStep) runNow(foundIn(call, mode))
+      if (call !== undefined && !call.reopened && call.size <= maxInOneStep) runNow(foundIn(call, mode))
     } else if (piece.type === "repeat") {
       const before = call?.fragments.join("") ?? ""
       if (before === piece.text) return

@@ -47,7 +47,15 @@ const claude: Readonly<Record<string, (at: number) => Said>> = {
     index: 0,
     delta: { type: "thinking_delta", thinking: "a" }
   }),
-  ends: (at) => ({ type: "content_block_stop", index: at })
+  ends: (at) => ({ type: "content_block_stop", index: at }),
+  "ends of a call that goes on": (at) =>
+    at % 2 === 0
+      ? {
+          type: "content_block_delta",
+          index: 0,
+          delta: { type: "input_json_delta", partial_json: "https://a.example/" }
+        }
+      : { type: "content_block_stop", index: 0 }
 }
 const gpt: Readonly<Record<string, (at: number) => Said>> = {
   "counts of new names": (at) => ({ choices: [], usage: { [`k${at}`]: 1 } }),
