@@ -225,7 +225,6 @@ export class Clouds extends Context.Service<Clouds, CloudSettings>()("gateway/Cl
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** The process's environment. */
 export const environment = (): Environment => process.env
 
 /** Changes what libraries read; undefined removes a variable. */

@@ -5,7 +5,6 @@ import type { GatewaySettings } from "./Settings.ts"
 import { Reported } from "./wire/OperatorError.ts"
 import { steadyMillis } from "./wire/steady.ts"
 
-/** Whether this process is a worker. */
 export const isWorker = cluster.isWorker
 
 const isReady = Schema.is(Schema.Struct({ gatewayPort: Schema.Number }))

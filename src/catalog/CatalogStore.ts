@@ -61,7 +61,6 @@ export const withOverlay = (catalog: Catalog, text: string): Result.Result<Catal
     )
   })
 
-/** The catalog that comes with the gateway. */
 export const shippedCatalog: Result.Result<Catalog, ReadonlyArray<string>> = checkCatalogJson(shipped)
 
 /** A catalog that cannot be used. `message` has one line a problem. */

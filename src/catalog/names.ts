@@ -10,7 +10,6 @@ export type Family = (typeof families)[number]
 /** What comes of a call: text, a vector, or a count, which is free and no inference. */
 type Output = "text" | "vector" | "count"
 
-/** The APIs of clouds. */
 export const apis = ["messages", "content", "chat", "responses", "embeddings"] as const
 export type Api = (typeof apis)[number]
 

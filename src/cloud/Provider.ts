@@ -45,7 +45,6 @@ export interface CallRecord {
   readonly takeMemory: (bytes: number) => boolean
 }
 
-/** One call to a cloud. */
 export interface UpstreamCall {
   readonly route: Route
   readonly operation: Operation

@@ -24,7 +24,6 @@ export interface CallContext {
   readonly received: (bytes: number) => void
 }
 
-/** The head of a reply. */
 export interface Head {
   readonly status: number
   readonly headers: Headers.Headers

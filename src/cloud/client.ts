@@ -65,7 +65,6 @@ const optionsOf = ({ body, headers, method, url }: Request): Options => {
   return { ...to, body: body.body.length <= maxBufferBytes ? body.body : sentOnce(singleUse(body.body)) }
 }
 
-/** A request with a body of JSON. */
 export const postJson = (url: URL, headers: Readonly<Record<string, string>>, body: Uint8Array): Request =>
   HttpClientRequest.makeWith(
     "POST",

@@ -199,7 +199,6 @@ const errorBody = (body: string): JsonObject =>
     })
   )
 
-/** The message of an error body. */
 const messageOf = (top: JsonObject): string | undefined =>
   textOf(objectOf(top.error).message) || textOf(top.message) || textOf(top.Message) || undefined
 

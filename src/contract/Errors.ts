@@ -121,7 +121,6 @@ export const statuses: Readonly<Record<string, ReturnType<typeof refusal>>> = {
   "504": refusal("The request took longer than it may.", "the reply took longer than a request may take", "api_error")
 }
 
-/** Errors of this class and status. */
 const ofStatus = <E extends ApiError | MessagesError>(Class: new (fields: ErrorFields) => E, status: number) =>
   Schema.instanceOf(Class)
     .check(Schema.makeFilter((error) => error.status === status))

@@ -64,7 +64,6 @@ const afterHold: ReadonlySet<string> = new Set(["200", "400", "429", "500", "502
 const afterCloud: ReadonlySet<string> = new Set(["200", "400", "429", "502", "503", "504"])
 const waits: ReadonlySet<string> = new Set(["429", "502", "503"])
 
-/** Which headers a reply may have. */
 export const headersOf = ({ purpose, surface }: Endpoint, status: string): ReadonlyArray<Name> => {
   const messages = purpose === "messages" || purpose === "count_tokens"
   const inference = purpose !== undefined
@@ -207,7 +206,6 @@ const plain = (value: Json): Json => {
   return out
 }
 
-/** Completes the document that the contract yields. */
 export const completeDocument =
   (endpoints: () => ReadonlyMap<string, Endpoint>) =>
   (document: JsonObject): JsonObject => {

@@ -22,7 +22,6 @@ const maxCounted = 10_000
 /** UTF-16 code units of one destination, at most; a longer one is cut between characters. */
 export const maxDestinationLength = 2048
 
-/** What a tool call names. */
 export interface Found {
   /** Unique, in order of appearance. */
   readonly destinations: ReadonlyArray<string>

@@ -31,7 +31,6 @@ import { makeResend } from "./refusedFields.ts"
 import { makeStreamReply } from "./streamReply.ts"
 import { makeWholeReply } from "./wholeReply.ts"
 
-/** What an endpoint does with a request. */
 export type Handler<E> = (options: {
   readonly request: HttpServerRequest.HttpServerRequest
 }) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, Caller | Scope.Scope>

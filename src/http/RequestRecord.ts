@@ -186,7 +186,6 @@ export class RequestRecord extends RequestFacts {
     return this.memory === undefined || this.memory.take(bytes, this.held)
   }
 
-  /** Bytes of memory that the request holds. */
   get memoryHeld(): number {
     return this.held
   }

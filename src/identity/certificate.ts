@@ -139,6 +139,5 @@ export const endsIn = (text: string): ReadonlyArray<number> =>
     validToDate.getTime()
   )
 
-/** A certificate in DER. */
 export const parseCertificate = (der: Buffer): Result.Result<X509Certificate, string> =>
   Result.try({ try: () => new X509Certificate(der), catch: () => "the client certificate cannot be read" })

@@ -271,7 +271,6 @@ export const makeUsageLog = Effect.fnUntraced(function* (
     record: (record: UsageRecord): void => {
       if (record.surface !== "count_tokens" || record.outcome !== "ok") take(record)
     },
-    /** The same for an audit event. */
     audit: (act: Act): void => take(eventOf(act))
   }
 })

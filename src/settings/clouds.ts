@@ -156,7 +156,6 @@ const when = <A>(cloud: Cloud, config: Config.Config<A>) =>
     Option.isSome(given) ? Config.map(config, Option.some) : Config.succeed(Option.none<A>())
   )
 
-/** Which clouds are configured, and how. */
 export const cloudsConfig = Config.all({
   /** Whether they are the sandbox's: replies and records then name it. */
   simulated: Config.succeed<boolean>(false),

@@ -177,7 +177,6 @@ const countsOf = ({ messages, tools }: ChatRequest): Counts => {
 
 const partFields: ReadonlySet<string> = new Set(["type", "text", "cache_control"])
 
-/** A part that is nothing but text. */
 const isText = (part: Json): part is { readonly type: "text"; readonly text: string; readonly cache_control?: Json } =>
   isObject(part) &&
   part.type === "text" &&

@@ -64,7 +64,6 @@ export const callOf = (item: Json | undefined): Called | undefined => {
   return { id: textOf(call_id) ?? "", name: textOf(name) ?? "", arguments: textOf(args) ?? textOf(input) ?? "" }
 }
 
-/** The calls that a whole response holds. */
 export const callsOf = (response: JsonObject): ReadonlyArray<Called> =>
   arrayOf(response.output).flatMap((item) => callOf(item) ?? [])
 

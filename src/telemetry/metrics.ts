@@ -157,7 +157,6 @@ export interface CallLabels {
   readonly port: number
 }
 
-/** Counts one call. */
 export const makeCallRecorder = (call: CallLabels) => {
   const { name, output } = operations[call.operation]
   const labels = {

@@ -49,7 +49,6 @@ export const servedOf = ({ service_tier, system_fingerprint }: JsonObject): Serv
   return Record.isEmptyRecord(served) ? undefined : served
 }
 
-/** A whole answer. */
 export interface Answer extends Ending {
   readonly message: Completion["choices"][number]["message"]
   readonly usage: Tokens
@@ -93,7 +92,6 @@ export const listsOf = ({ candidates, choices, content, output }: JsonObject): R
     output
   ].map(arrayOf)
 
-/** The answer of a whole reply. */
 export const readAnswer = (reader: ReplyReader, body: JsonObject): Result.Result<Answer, UpstreamFault> => {
   if (listsOf(body).some(({ length }) => length > maxParts)) return Result.fail(invalidBody)
   const pieces: Array<Piece> = []

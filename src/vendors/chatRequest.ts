@@ -42,7 +42,6 @@ export const toolsOf = (chat: ChatRequest): ReadonlyArray<Tool> => chat.tools ??
 /** A mode, or the name of the one tool; undefined where there is none. */
 type ToolChoice = "auto" | "none" | "required" | { readonly name: string } | undefined
 
-/** The `tool_choice` of a request. */
 export const choiceOf = ({ tool_choice }: ChatRequest): ToolChoice => {
   const asked = tool_choice ?? undefined
   if (typeof asked !== "object") return asked
@@ -90,7 +89,6 @@ export const stopsOf = ({ stop }: ChatRequest): ReadonlyArray<string> =>
 export const assistantTexts = ({ content, refusal }: MessageOf<"assistant">): ReadonlyArray<string> =>
   [content ?? "", textOf(refusal) ?? ""].filter((text) => !isBlank(text))
 
-/** Whether a text is nothing but whitespace. */
 export const isBlank = (text: string): boolean => !/\S/.test(text)
 
 /** In place of a user's message without text: without it Claude and Gemini would continue the assistant's turn. */

@@ -92,7 +92,6 @@ export const stopFilter = (sequences: ReadonlyArray<string>): TextFilter & { rea
   }
 }
 
-/** The reader with its pieces changed. */
 const mapPieces = (reader: ReplyReader, change: (out: Pieces) => Pieces): ReplyReader => ({
   ...reader,
   whole: (body, out) => reader.whole(body, change(out)),
@@ -159,7 +158,6 @@ const limits = { sequences: 256, length: 1000 } as const
 /** Whether a request wants no more than one call (`parallel_tool_calls: false`). */
 export const wantsSingleCall = ({ parallel_tool_calls }: ChatRequest): boolean => parallel_tool_calls === false
 
-/** Only the first of several calls. */
 const firstCallOnly = (reader: ReplyReader): ReplyReader =>
   mapPieces(reader, (out) => ({
     push: (piece) => ("index" in piece && piece.index > 0 ? undefined : out.push(piece))

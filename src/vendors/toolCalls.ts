@@ -116,7 +116,6 @@ interface Slots {
 const originalIds = new WeakMap<ToolCall, string>()
 export const originalId = (call: ToolCall): string => originalIds.get(call) ?? call.id
 
-/** The call with another ID. */
 const withId = (call: ToolCall, id: string): ToolCall => {
   const copy = { ...call, id }
   originalIds.set(copy, call.id)

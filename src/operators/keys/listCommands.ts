@@ -143,7 +143,6 @@ export const listKeys = Effect.fnUntraced(function* (
 const keysIn = ({ name }: Team, { keys }: KeyBook): number =>
   keys.filter(({ revoked, team }) => team === name && revoked === undefined).length
 
-/** All teams. */
 export const listTeams = Effect.fnUntraced(function* (file: string, options: ListOptions) {
   const book = yield* readBook(file)
   const { teams } = book
