@@ -1,17 +1,21 @@
 /** Judges tokens and certificates by the identity file, which is read again when it or a file that it names changes. */
 import type { X509Certificate } from "node:crypto"
-import { Clock, type Duration, Effect, Layer, RcMap, Result, ScopedRef } from "effect"
+import { Clock, type Duration, Effect, Layer, Metric, RcMap, Result, ScopedRef } from "effect"
 import { GatewayError, type Refusal } from "../catalog/GatewayError.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { Keys, makeAccess } from "../limits/Keys.ts"
 import { watchFile } from "../watchFile.ts"
 import { OperatorError } from "../wire/OperatorError.ts"
-import { type Authority, authoritiesOf, endsIn, fieldsOf, parseAuthorities } from "./certificate.ts"
+import { type Authority, authoritiesOf, endsIn, fieldsOf, listsEnd, parseAuthorities } from "./certificate.ts"
 import { parseRevocationLists } from "./crl.ts"
 import { Identity } from "./Identity.ts"
 import { crlsOf, isUrl, type ReadIdentity, type Rule, readIdentity } from "./IdentityFile.ts"
 import { callerId, granted, ruleForCertificate, ruleForToken } from "./rules.ts"
 import { type IssuerKeys, issuerOf, keysAt, parseKeys, refusedToken, verifyToken } from "./token.ts"
+
+const listDays = Metric.gauge("gateway_revocation_list_expiry_days", {
+  description: "Days until the first authority is without a revocation list in force, and what it has issued is refused"
+})
 
 const refused = (id: string, reason: "forbidden" | "unauthenticated", why: Refusal, message: string, detail?: string) =>
   Result.fail(new GatewayError({ reason, message, refused: { why, id }, detail }))
@@ -171,7 +175,12 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
           yield* access.check
           yield* Effect.logInfo(`identity file read from ${file}`)
         }),
-        complaint: (message) => `${message}. The issuers, authorities and rules in force stay.`
+        complaint: (message) => `${message}. The issuers, authorities and rules in force stay.`,
+        looked: () => {
+          const ends = trust().authorities.flatMap(({ issuers }) => issuers.flatMap((issuer) => listsEnd(issuer) ?? []))
+          const left = (Math.min(...ends) - clock.currentTimeMillisUnsafe()) / 86_400_000
+          return ends.length === 0 ? Effect.void : Metric.update(listDays, left)
+        }
       })
       return Identity.of({ ofToken, ofCertificate, onEnd })
     })

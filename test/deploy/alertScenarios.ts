@@ -65,6 +65,7 @@ const keyFile = (values: string) => ({
 /** In seconds since 1970, which is when the tests of rules begin. */
 const readAt = (values: string) => ({ 'gateway_file_read_timestamp_seconds{kind="keys"}': values })
 const certificate = (values: string) => ({ 'gateway_certificate_expiry_days{kind="certificate"}': values })
+const list = (values: string) => ({ gateway_revocation_list_expiry_days: values })
 const spilled = (values: string) => ({
   'gateway_usage_records_total{to="log"}': "0+9x50",
   'gateway_usage_records_total{to="stderr"}': values
@@ -136,6 +137,9 @@ export const alertScenarios: ReadonlyArray<Scenario> = [
 
   fires("GatewayCertificateExpires", "in less than two weeks", certificate("13.9x50")),
   silent("a certificate of a month", certificate("30x50")),
+
+  fires("GatewayRevocationListEnds", "in less than six hours", list("0.24x50")),
+  silent("a list of a day", list("1x50")),
 
   fires("GatewayRecordsWaiting", "for a slow disk", { 'gateway_records_waiting{log="usage"}': "0x20 5000x30" }),
   silent("a burst of records", { 'gateway_records_waiting{log="usage"}': "0x44 5000 0" }),

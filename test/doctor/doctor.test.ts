@@ -356,6 +356,11 @@ describe("doctor", () => {
         yield* trusted(),
         /^ok: .*1 authority.*\nwarn: .*agency \(O=Agency,CN=CA\) expires on \S+, in \d+ days[^\n]*$/
       )
+      authority.list("ca.crl", "-crlhours", "5")
+      assert.match(
+        yield* trusted(),
+        /\nwarn: .*agency \(O=Agency,CN=CA\): the revocation list ends in 5 hours -> Fetch/
+      )
       yield* TestClock.setTime(Date.parse("2127-01-01"))
       assert.match(
         yield* trusted(),

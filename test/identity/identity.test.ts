@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Logger, Schedule } from "effect"
+import { Effect, Fiber, Layer, Logger, Metric, Schedule } from "effect"
 import { UnsecuredJWT } from "jose"
 import type { CallerIdentity } from "../../src/contract/Security.ts"
 import { Identity } from "../../src/identity/Identity.ts"
@@ -19,6 +19,7 @@ import { Keys } from "../../src/limits/Keys.ts"
 import { keysFileWith } from "../operation/keysFile.ts"
 import { called } from "../support/called.ts"
 import { root } from "../support/readme.ts"
+import { makeAuthority } from "./certificates.ts"
 import {
   type Algorithm,
   type Issuer,
@@ -89,6 +90,36 @@ const fetched = Effect.exit(
     { while: ({ reason }) => reason === "overloaded", schedule: Schedule.spaced("5 millis") }
   )
 )
+
+describe("the revocation lists of authorities", () => {
+  it.live("are measured by the first that ends, also when it is renewed", () => {
+    const [agency, piv] = ["agency", "piv"].map((name) => makeAuthority(mkdtempSync(join(folder, name)), name))
+    if (agency === undefined || piv === undefined) return assert.fail()
+    agency.list("some.crl", "-crldays", "9")
+    agency.list("other.crl", "-crldays", "3")
+    piv.list("piv.crl", "-crldays", "5")
+    const authorities = [
+      { name: "agency", certificates: agency.pem, crl: ["some.crl", "other.crl"].map(agency.path) },
+      { name: "piv", certificates: piv.pem, crl: piv.path("piv.crl") },
+      { name: "without", certificates: piv.pem }
+    ]
+    const rules = [{ authority: "agency", certificate: { subject: "*" } }]
+    const days = Effect.map(Metric.snapshot, (metrics) => {
+      const found = metrics.find(({ id }) => id === "gateway_revocation_list_expiry_days")
+      return Math.round(Number(Object(found?.state).value))
+    })
+    const becomes = (expected: number) =>
+      Effect.repeat(days, { until: (left) => left === expected, schedule: Schedule.spaced("5 millis") })
+    return using(
+      writeIdentity({ version: 1, authorities, rules }),
+      Effect.gen(function* () {
+        yield* becomes(5)
+        piv.list("piv.crl", "-crldays", "20")
+        yield* becomes(9)
+      })
+    )
+  })
+})
 
 describe("a token", () => {
   it.live.each(["ES256", "ES384", "RS256", "PS256"] as const)("signed with %s names its caller", (alg) =>

@@ -9,7 +9,7 @@ import { dirname, join, resolve } from "node:path"
 import { Clock, Effect, Option, Result } from "effect"
 import { levels } from "../../catalog/Level.ts"
 import { type GuardRead, type GuardSettings, levelsOf, readGuards } from "../../guards/GuardsFile.ts"
-import { type Authority, fieldsOf, isInTime, readCertificates } from "../../identity/certificate.ts"
+import { type Authority, fieldsOf, isInTime, listsEnd, readCertificates } from "../../identity/certificate.ts"
 import { readIdentity } from "../../identity/IdentityFile.ts"
 import { trustOf } from "../../identity/identityLayer.ts"
 import type { IssuerKeys } from "../../identity/token.ts"
@@ -228,14 +228,18 @@ export const guardsFound = Effect.fnUntraced(function* (file: string) {
 /** When its certificates end, and whether its revocation lists are in force. Of several certificates not all need to be. */
 const authorityFound = (file: string, { issuers, name, needsList }: Authority, now: number): ReadonlyArray<Found> => {
   const title = `${file}: ${name}`
-  const hasList = ({ lists }: Authority["issuers"][number]) =>
-    !needsList || lists.some(({ nextUpdate }) => now < nextUpdate)
+  const listLasts = (issuer: Authority["issuers"][number]) => (needsList ? (listsEnd(issuer) ?? 0) - now : Infinity)
+  const hasList = (issuer: Authority["issuers"][number]) => listLasts(issuer) > 0
   const state = issuers.some((issuer) => isInTime(issuer.certificate, now) && hasList(issuer)) ? warn : fail
   return issuers.flatMap((issuer) => {
     const found = certificateFound(title, issuer.certificate, now, state)
-    if (hasList(issuer)) return [found]
-    const words = `${titleOf(title, issuer.certificate)} has no revocation list in force: what it has issued is refused`
-    return [found, state(words, "Fetch the authority's list, regularly.")]
+    const fetch = "Fetch the authority's list, regularly."
+    const [name, lasts] = [titleOf(title, issuer.certificate), listLasts(issuer)]
+    if (lasts <= 0) {
+      return [found, state(`${name} has no revocation list in force: what it has issued is refused`, fetch)]
+    }
+    if (lasts > day) return [found]
+    return [found, warn(`${name}: the revocation list ends in ${Math.ceil(lasts / 3_600_000)} hours`, fetch)]
   })
 }
 
