@@ -36,14 +36,16 @@ const unusable = (what: string) => (error: LedgerError | Redis.RedisError) =>
     ? error
     : new LedgerError({ message: `cannot ${what} the Redis at GATEWAY_REDIS_URL: ${reasonOf(error)}` })
 
-/** What `doctor` asks of a Redis: how fast it answers (milliseconds), which it is, and whether it runs the scripts. */
+/** What `doctor` asks of a Redis: how fast it answers (milliseconds), which it is, how it evicts, and whether it runs the scripts. */
 export const probeRedis = (url: string) =>
   Effect.gen(function* () {
     const redis = yield* Redis.Redis
     const startedAt = performance.now()
     yield* redis.send("PING")
     const latency = performance.now() - startedAt
-    const info = String(yield* redis.send("INFO", "server"))
+    // Not among the commands that the gateway's user needs.
+    const info = String(yield* Effect.orElseSucceed(redis.send("INFO"), () => ""))
+    const field = (name: string) => new RegExp(`^${name}:(\\S+)`, "m").exec(info)?.[1]
     const account: Account = { name: `probe:${crypto.randomUUID()}`, keep: Duration.seconds(1) }
     yield* Effect.gen(function* () {
       const { hold, settle } = yield* Ledger
@@ -54,7 +56,11 @@ export const probeRedis = (url: string) =>
       })
       yield* settle("probe", [{ account, amount: 0 }])
     }).pipe(Effect.provide(Layer.effectContext(makeRedisLedger())))
-    return { latency, version: /^redis_version:(\S+)/m.exec(info)?.[1] ?? "of a version that it does not tell" }
+    return {
+      latency,
+      version: field("redis_version") ?? "of a version that it does not tell",
+      evicts: field("maxmemory_policy") ?? "noeviction"
+    }
   }).pipe(Effect.provide(layerConnection(url)), Effect.mapError(unusable("use")))
 
 /** The stores in the Redis at `url`. */

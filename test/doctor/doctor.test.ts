@@ -1,8 +1,9 @@
 import { generateKeyPairSync } from "node:crypto"
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { createServer } from "node:net"
+import { connect, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { text } from "node:stream/consumers"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer } from "effect"
@@ -11,7 +12,7 @@ import { examine } from "../../src/operators/doctor/examine.ts"
 import { type Finding, passed, reportJson, reportText, runChecks } from "../../src/operators/doctor/Finding.ts"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
 import { makeAuthority } from "../identity/certificates.ts"
-import { hasRedis, testRedis } from "../limits/redis.ts"
+import { hasOwnRedis, hasRedis, startRedis, testRedis } from "../limits/redis.ts"
 import { start } from "../operation/child.ts"
 import { guardsFile, startDetector } from "../support/detector.ts"
 import { answering, fakeUpstream, reply } from "../support/fakeUpstream.ts"
@@ -445,6 +446,28 @@ describe("doctor", () => {
       const redis = yield* Effect.acquireRelease(Effect.promise(testRedis), ({ stop }) => Effect.promise(stop))
       const found = yield* check({ GATEWAY_REDIS_URL: redis.url })
       assert.match(shown(found, "redis"), /Redis \d+\.\d+\.\d+ answers in \d+\.\d ms, and runs the scripts/)
+    })
+  )
+
+  it.live.skipIf(!hasOwnRedis)("finds a Redis that evicts, and takes a user without dangerous commands", () =>
+    Effect.gen(function* () {
+      const redis = yield* Effect.acquireRelease(
+        Effect.promise(() => startRedis()),
+        ({ stop }) => Effect.promise(stop)
+      )
+      const url = new URL(redis.url)
+      const commands = [
+        "CONFIG SET maxmemory-policy allkeys-lru",
+        "ACL SETUSER gateway on >secret ~gateway:* +@all -@dangerous",
+        "QUIT"
+      ]
+      const socket = connect(Number(url.port), url.hostname)
+      socket.write(commands.map((command) => `${command}\r\n`).join(""))
+      assert.strictEqual(yield* Effect.promise(() => text(socket)), "+OK\r\n+OK\r\n+OK\r\n")
+      const evicting = yield* check({ GATEWAY_REDIS_URL: redis.url })
+      assert.match(shown(evicting, "redis"), /^warn: .* may evict counts \(allkeys-lru\) -> Set its maxmemory-policy/)
+      const limited = yield* check({ GATEWAY_REDIS_URL: `redis://gateway:secret@${url.host}` })
+      assert.match(shown(limited, "redis"), /Redis of a version that it does not tell answers in .*runs the scripts/)
     })
   )
 

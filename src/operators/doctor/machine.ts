@@ -102,12 +102,15 @@ const oldest = 6
 export const redisFound = Effect.fnUntraced(function* ({ redisUrl }: GatewaySettings) {
   if (Option.isNone(redisUrl)) return ok("not used: limits are counted on this machine (GATEWAY_REDIS_URL is not set)")
   const { probeRedis } = yield* Effect.promise(() => import("../../limits/redisStore.ts"))
-  const { latency, version } = yield* probeRedis(Redacted.value(redisUrl.value))
+  const { evicts, latency, version } = yield* probeRedis(Redacted.value(redisUrl.value))
   const message = `Redis ${version} answers in ${latency.toFixed(1)} ms, and runs the scripts`
   if (Number.parseInt(version, 10) < oldest) return warn(message, `Use Redis ${oldest} or later.`)
+  if (evicts !== "noeviction") {
+    return warn(`${message}, and may evict counts (${evicts})`, "Set its maxmemory-policy to noeviction.")
+  }
   return latency > slow ? warn(message, "Bring it nearer: each request of a limited key waits for it.") : ok(message)
 }, orFail(
-  "Start it, or correct GATEWAY_REDIS_URL (host, port, password, rediss:// for TLS); its user must be allowed EVAL."
+  "Start it, or correct GATEWAY_REDIS_URL (host, port, password, rediss:// for TLS); its user needs ~gateway:* and +@all -@dangerous."
 ))
 
 const endpointFound = Effect.fnUntraced(function* (endpoint: string) {
