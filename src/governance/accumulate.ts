@@ -61,6 +61,8 @@ interface Call {
 const maxInOneStep = 64 * 1024
 /** What a call costs beside its text, in characters. */
 const perCall = 64
+/** What a piece takes beside its text, in the same. */
+const keptPerPiece = 16
 /** What a call takes beside its texts, here and in the reader of the stream, in characters of about a byte. */
 const keptPerCall = 512
 
@@ -98,7 +100,7 @@ export const makeAccumulator = (mode: ScanMode = "spec") => {
     if (call.found !== undefined) call.reopened = true
     call.found = undefined
     call.size += size
-    kept += size
+    kept += keptPerPiece + size
   }
   const flagsIn = (list: ReadonlyArray<Call>): ReadonlyArray<GovernanceFlag> =>
     list.flatMap((call) => flagOf(call.id, call.name, runNow(foundIn(call, mode))) ?? [])
@@ -114,6 +116,7 @@ export const makeAccumulator = (mode: ScanMode = "spec") => {
       repeated.push(repeat)
       return
     }
+    if (piece.type === "append" && piece.text === "") return
     const call = open.get(piece.key)
     if (piece.type === "start") {
       const { id, key, name } = piece

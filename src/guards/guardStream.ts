@@ -12,9 +12,10 @@ const passed: Frame = { data: "" }
 
 /** Passes frames as they come, and asks beside them; before the last ones it waits for what was asked. */
 const passedReply = (options: GuardStreamOptions) => {
-  const { guards, reader } = options
+  const { guards, hold, reader } = options
   const queue = makeQueue(options, false)
   let waiting: Array<Entry> = []
+  let taken = 0
   let running: Fiber.Fiber<void, GatewayError> | undefined
 
   const ask: Effect.Effect<void, GatewayError> = Effect.suspend(() => {
@@ -34,6 +35,10 @@ const passedReply = (options: GuardStreamOptions) => {
       isEnd
     )
     for (const entry of queue.judgeable()) waiting.push(entry)
+    const held = queue.held()
+    const refused = held === taken ? undefined : hold(held - taken, held)
+    taken = held
+    if (refused !== undefined) return yield* refused
     const isComplete = queue.isComplete()
     if (!isComplete && !isEnd) {
       yield* start

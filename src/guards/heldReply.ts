@@ -44,6 +44,9 @@ export const lastSentenceEnd = (before: string, piece: string): number | undefin
   return end === undefined || end <= lead.length ? undefined : end - lead.length
 }
 
+/** What a piece of a text takes beside it, in characters, about. */
+const keptPerPiece = 16
+
 /** The texts of a reply so far, as they came and as they went out, for frames that say them again. `repeats`: whether any does. */
 const makeTexts = (repeats: boolean) => {
   const came = new Map<string, Array<string>>()
@@ -53,8 +56,11 @@ const makeTexts = (repeats: boolean) => {
   /** Keys and whole texts by what the cloud said. */
   const keys = new Map<string, string>()
   const wholes = new Map<string, string>()
+  let kept = 0
   const add = (map: Map<string, Array<string>>, key: string, text: string): void => {
-    if (repeats) getOrInsert(map, key, () => []).push(text)
+    if (!repeats) return
+    getOrInsert(map, key, () => []).push(text)
+    kept += keptPerPiece + text.length
   }
   const joined = (map: Map<string, Array<string>>, key: string): string => (map.get(key) ?? []).join("")
   return {
@@ -65,11 +71,18 @@ const makeTexts = (repeats: boolean) => {
     went: (key: string, text: string) => add(went, key, text),
     /** `said`: it again, whole. Pieces are joined only where they may be that: a stream may say of a key many times that it is complete. */
     complete: (key: string, said: ReadonlyArray<PlacedText>): void => {
-      if (said.some(({ text }) => text.length === lengths.get(key))) keys.set(joined(came, key), key)
+      if (!said.some(({ text }) => text.length === lengths.get(key))) return
+      const text = joined(came, key)
+      if (!keys.has(text)) kept += text.length
+      keys.set(text, key)
     },
     saidWhole: (text: string, other: string): void => {
-      if (repeats) wholes.set(text, other)
+      if (!repeats) return
+      if (!wholes.has(text)) kept += keptPerPiece + text.length + other.length
+      wholes.set(text, other)
     },
+    /** Characters that are kept, about. */
+    kept: () => kept,
     isKnown: (text: string) => wholes.has(text) || keys.has(text),
     /** What stands for a text that was said before. */
     instead: (text: string): string | undefined => {
@@ -101,6 +114,16 @@ interface Slot {
 const isInCall = ({ begins, delta }: Part): boolean => begins === true || delta?.place === "arguments"
 const isWhole = ({ whole }: Part): boolean => whole !== undefined
 
+/** What an entry takes beside its texts, in characters, about. */
+const heldPerEntry = 256
+
+/** Characters that an entry holds, about: its frame, and the texts that were read of it. */
+const sizeOf = ({ frame, part: { delta, whole = [] } }: Entry): number =>
+  whole.reduce((sum, { text }) => sum + text.length, heldPerEntry + frame.data.length + (delta?.text.length ?? 0))
+
+/** The end of a text, apart from it: a slice would hold all of the text. */
+const endOf = (text: string, length: number): string => Buffer.from(text.slice(-length), "utf16le").toString("utf16le")
+
 /** Frames that wait; `all`: until the reply is complete. */
 export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, all: boolean) => {
   const texts = makeTexts(about.surface === "responses")
@@ -115,6 +138,8 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
   /** Characters of texts and of frames that are held. */
   let heldText = 0
   let held = 0
+  /** Characters of keys, and of what is kept for each. */
+  let ofKeys = 0
   let inCall = false
   let ended = false
 
@@ -125,7 +150,7 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
 
   /** Takes a frame in; returns whether it goes out as it is. */
   const take = (entry: Entry): boolean => {
-    const { frame, part } = entry
+    const { part } = entry
     const { begins, delta, ends, last, signs } = part
     if (inCall && !all && (begins === true || !isInCall(part))) mark(queue.length)
     inCall = isInCall(part)
@@ -133,8 +158,9 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
     const isFree = !inCall && delta === undefined && !isWhole(part) && signs === undefined
     if (queue.length === 0 && isFree) return true
     queue.push(entry)
-    held += frame.data.length
+    held += sizeOf(entry)
     if (delta !== undefined) {
+      if (!tails.has(delta.key)) ofKeys += delta.key.length + contextCharacters
       const before = tails.get(delta.key) ?? ""
       tails.set(delta.key, (before + delta.text).slice(-overlap))
       texts.came(delta.key, delta.text)
@@ -164,7 +190,7 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
       rest.unshift(pieceOf(delta.text.slice(at)))
     }
     queue = rest
-    held = rest.reduce((sum, { frame }) => sum + frame.data.length, 0)
+    held = rest.reduce((sum, entry) => sum + sizeOf(entry), 0)
     heldText = rest.reduce((sum, { part }) => sum + (part.delta?.text.length ?? 0), 0)
     mark(0)
     return entries
@@ -197,7 +223,7 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
       if (verdict.blocked !== undefined) return undefined
       for (const [at, slot] of asked.entries()) slot.after = verdict.texts[at] ?? slot.text
     }
-    for (const [key, { before, text }] of keyed) judgedTails.set(key, (before + text).slice(-contextCharacters))
+    for (const [key, { before, text }] of keyed) judgedTails.set(key, endOf(before + text, contextCharacters))
     const out: Array<Frame> = []
     /** Keys whose other text has gone out, all of it in the place of the first piece. */
     const done = new Set<string>()
@@ -235,7 +261,7 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
     judgeable,
     judged,
     isComplete: () => ended,
-    held: () => held
+    held: () => held + ofKeys + texts.kept()
   }
 }
 

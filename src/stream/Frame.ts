@@ -43,6 +43,8 @@ export interface Progress {
   bytes: number
   /** Bytes of the reply, about, that came and were not emitted: kept for later, or cut off. */
   kept?: number
+  /** Memory that is held of the reply, in bytes, about, beside the calls that governance collects. */
+  held?: number
 }
 
 /** Bytes of output, about: of a text, and of JSON as it is printed; what is absent has none. */

@@ -152,7 +152,7 @@ const translate = (options: TranslateOptions) =>
     const endOf = (): Pull.Pull<never, GatewayError | EndedEarly> | undefined => {
       if (progress.end === "complete") return progress.early === true ? Effect.fail(new EndedEarly()) : Cause.done()
       if (progress.end !== undefined) return Effect.fail(errorOf(progress.end))
-      const all = (progress.kept ?? 0) + calls.kept()
+      const all = (progress.held ?? 0) + calls.kept()
       const refused = all === kept ? undefined : hold(all - kept, all)
       kept = all
       return refused === undefined ? undefined : Effect.fail(refused)

@@ -46,7 +46,7 @@ interface Asked {
 export const chatProtocol = (asked: Asked & { readonly reader: ReplyReader }): Protocol => {
   const { heading, includeUsage, inputEstimate, reader } = asked
   const writer = chunkWriter({ ...heading, includeUsage })
-  const progress: Progress = { end: undefined, early: false, bytes: 0, kept: 0 }
+  const progress: Progress = { end: undefined, early: false, bytes: 0, kept: 0, held: 0 }
   /** How many events of the cloud have come. */
   let events = 0
   let begun = false
@@ -139,6 +139,7 @@ export const chatProtocol = (asked: Asked & { readonly reader: ReplyReader }): P
         }
       }
       progress.kept = reader.kept?.() ?? 0
+      progress.held = reader.held?.() ?? 0
       return takeFrames()
     },
     onHalt: () => {

@@ -54,6 +54,9 @@ export const withoutFence = (message: JsonObject): JsonObject => ({
   })
 })
 
+/** Texts that may be open at the same time, at most: more than a reply has, because each takes memory. Others stay as they are. */
+const maxOpen = 1_000
+
 /** The same of a stream: its events, with the texts of each block filtered. It has state, made anew for each stream. */
 export const fenceRemover = (): ((events: ReadonlyArray<Event>) => ReadonlyArray<Event>) => {
   const filters = new Map<number, TextFilter>()
@@ -67,7 +70,8 @@ export const fenceRemover = (): ((events: ReadonlyArray<Event>) => ReadonlyArray
     const filter = filters.get(index)
     switch (fields.type) {
       case "content_block_start":
-        if (objectOf(fields.content_block).type === "text") filters.set(index, jsonFenceFilter())
+        if (objectOf(fields.content_block).type === "text" && filters.size < maxOpen)
+          filters.set(index, jsonFenceFilter())
         return [event]
       case "content_block_delta": {
         const text = textOf(objectOf(fields.delta).text)

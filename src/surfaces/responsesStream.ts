@@ -24,6 +24,9 @@ import {
 
 const terminal: ReadonlySet<string> = new Set(["response.completed", "response.incomplete", "response.failed"])
 
+/** What a place in the output takes that is remembered, in bytes, about. */
+const heldPerPlace = 32
+
 const keyOf = (fields: JsonObject): number => numberOf(fields.output_index) ?? -1
 
 /** What a call holds when it begins, to which its deltas are added, or when it is done, after them. */
@@ -186,6 +189,7 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
         if (frame === undefined) leftOut++
         else lastNumber = number - leftOut
       }
+      progress.held = heldPerPlace * (begun.size + leftOutPlaces.length)
       return frames
     },
     onHalt: () => [],

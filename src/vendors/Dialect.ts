@@ -65,6 +65,8 @@ export interface ReplyReader {
   stopped?(): boolean
   /** Bytes, about, that came and were not emitted as pieces: kept for later, or cut off. */
   kept?(): number
+  /** Memory that it holds, in bytes, about: what was kept counts here with all that holds it. */
+  held?(): number
   /** Tokens known so far, for the usage record of a stream that is cut. */
   usage(): Tokens | undefined
 }

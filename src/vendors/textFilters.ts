@@ -69,7 +69,7 @@ const spaces = /^[^\S\n]*$/
 /**
  * Takes the reasoning off the beginning of a text: `<reasoning>…</reasoning>` and the blank lines after it
  * (docs/upstreams.md#gpt-oss-on-bedrock). Anywhere else these tags are the model's own text. Where the text is cut changes nothing: at most
- * a part of a tag, or white space, is held back.
+ * a part of a tag, or white space, is held back, the latter up to a limit.
  */
 export const reasoningFilter = (): TextFilter => {
   let place: "start" | "reasoning" | "blank" | "text" = "start"
@@ -85,7 +85,7 @@ export const reasoningFilter = (): TextFilter => {
       if (place === "text") return piece
       held += piece
       // Not looked through again with each piece that follows.
-      if (place === "blank" && spaces.test(piece)) return ""
+      if (place === "blank" && held.length <= maxHeld && spaces.test(piece)) return ""
       if (place === "start") {
         if (!held.startsWith(opening)) return opening.startsWith(held) ? "" : show()
         place = "reasoning"
@@ -101,7 +101,7 @@ export const reasoningFilter = (): TextFilter => {
         held = held.slice(at + closing.length)
       }
       held = held.replace(blankLines, "")
-      return held.trimStart() === "" ? "" : show()
+      return held.length <= maxHeld && held.trimStart() === "" ? "" : show()
     },
     end: () => {
       const rest = held

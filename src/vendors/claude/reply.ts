@@ -32,8 +32,9 @@ type Open =
   | { readonly type: "call"; readonly index: number; readonly input: Json | undefined; empty: boolean }
   | { readonly type: "thinking"; readonly block: { [key: string]: Json } }
 
-/** Blocks of one stream; more than any has, because each takes memory even where it says nothing. */
-const maxBlocks = 100_000
+/** What a block takes beside the event that begins it, and a piece of thinking beside its text, in bytes, about. */
+const heldPerBlock = 256
+const heldPerPiece = 32
 
 export const reader: Dialect["reader"] = (route, chat) => {
   // JSON that an instruction asked for may come in a fence.
@@ -48,8 +49,8 @@ export const reader: Dialect["reader"] = (route, chat) => {
   let start: JsonObject = {}
   let totals: JsonObject = {}
   let calls = 0
-  let blocks = 0
   let bytes = 0
+  let held = 0
   let reason: string | undefined
   let guarded = false
   let over = false
@@ -97,7 +98,11 @@ export const reader: Dialect["reader"] = (route, chat) => {
       if (json === "") return
       target.empty = false
       out.push({ type: "arguments", index: target.index, text: json })
-    } else if (target?.type === "thinking") bytes += append(target.block, change)
+    } else if (target?.type === "thinking") {
+      const added = append(target.block, change)
+      bytes += added
+      held += heldPerPiece + added
+    }
   }
 
   const stop = (at: number, out: Pieces): void => {
@@ -132,7 +137,8 @@ export const reader: Dialect["reader"] = (route, chat) => {
       const at = numberOf(fields.index) ?? 0
       switch (fields.type) {
         case "content_block_start":
-          if (++blocks > maxBlocks) return unreadable
+          // What of the block is kept depends on its type: all of thinking, the input of a call, and fields that chat does not have.
+          held += heldPerBlock + data.length
           // A call may have its input here. Parsed as written, because the block may be sent back.
           begin(at, objectOf(readWrittenObject(data)?.content_block), out)
           break
@@ -172,6 +178,7 @@ export const reader: Dialect["reader"] = (route, chat) => {
     },
     ended: () => over,
     kept: () => bytes,
+    held: () => held,
     usage
   }
 }

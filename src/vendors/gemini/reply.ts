@@ -40,8 +40,14 @@ const geminiFault = (error: JsonObject): Refused => {
   return refused(status, textOf(error.message), retryDelayOf(error))
 }
 
+/** The counts that are read of a reply; nothing else is kept. */
+const countNames = [
+  ...["promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"],
+  ...["toolUsePromptTokenCount", "cachedContentTokenCount"]
+]
+
 export const reader: Dialect["reader"] = (route) => {
-  const counts: { [key: string]: Json } = {}
+  const counts: { [name: string]: Json } = {}
   let calls = 0
   let signature: string | undefined
   let finish: FinishReason | undefined
@@ -77,7 +83,7 @@ export const reader: Dialect["reader"] = (route) => {
   /** A whole body, or one of those of a stream. */
   const read = (body: JsonObject, out: Pieces): UpstreamFault | undefined => {
     // Counts come once, or as totals so far: the latest of each is right (docs/upstreams.md#gemini-usage).
-    if (isObject(body.usageMetadata)) Object.assign(counts, body.usageMetadata)
+    for (const name of countNames) counts[name] = numberOf(objectOf(body.usageMetadata)[name]) ?? counts[name] ?? null
     const finished = finishIn(body)
     if (Result.isFailure(finished)) return finished.failure
     const parts = arrayOf(objectOf(candidateOf(body).content).parts).map(objectOf)

@@ -30,6 +30,9 @@ import { answerTokens } from "../openaiUsage.ts"
 export const responsesFault = (detail: JsonObject): Refused =>
   refused(statusOfWord(detail.code), textOf(detail.message) ?? "the model failed", undefined, isFiltered(detail))
 
+/** What a message takes that has spoken, in bytes, about. */
+const heldPerPlace = 32
+
 /** A call that has begun. */
 interface Call {
   readonly index: number
@@ -152,6 +155,7 @@ export const reader: Dialect["reader"] = (route) => {
       return Result.succeed({ finishReason: finishOf(finish, calls.size), usage: tokens, served, logprobs })
     },
     ended: () => finish !== undefined,
+    held: () => heldPerPlace * messages.size,
     usage: () => tokens
   }
 }
