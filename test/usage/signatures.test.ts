@@ -66,6 +66,23 @@ describe.each(["gateway", "ocsf"] as const)("a signed chain in the form %s", (fo
     }
   })
 
+  it("is proven by the signature of the process that starts after it was killed, also of a file that was rotated before", async () => {
+    const killed = makeChain(undefined, { format, signer })
+    const first = [killed.seal(false), killed.link(record(1)), killed.link(record(2))]
+    const next = makeChain(killed.head(), { format, signer })
+    const after = [next.seal(false), next.link(record(3)), next.seal(true)]
+    const all = [...first, ...after].map((line) => line.trim())
+    assert.deepInclude(await check(all), { breaks: 0, covered: 6, open: [] })
+    assert.deepInclude(await check([...all.slice(0, 1), ...all.slice(3)]), { breaks: 1, covered: 4 })
+    const rotated = await check(all.slice(2))
+    assert.deepInclude(rotated, { breaks: 0, covered: 4 })
+    assert.match(rotated.open.join(), /^[^,]*begins at records:1 with record 3/)
+    // What it was linked to was changed, with nothing signed behind it.
+    const changed = await check([...all.slice(0, 2), (all[2] ?? "").replaceAll("key_1", "key_2"), ...all.slice(3)])
+    assert.isAbove(changed.breaks, 0)
+    assert.strictEqual(changed.covered, 4)
+  })
+
   it("shows that a signature was made the last one by another hand, or is it no more", async () => {
     const claiming = (line: string, last: string | undefined) => {
       const event = JSON.parse(line)

@@ -57,20 +57,39 @@ function* absent({ all }: Chains, { instance, logged }: Chain, highest: number):
   }
 }
 
+/** Up to which record signatures prove each chain: its own, and those of processes that started after it in the same file. */
+const provenIn = (chains: Chains): ReadonlyMap<string, { readonly seq: number; readonly followed: boolean }> => {
+  const proven = new Map<string, { readonly seq: number; readonly followed: boolean }>()
+  for (const { instance, signed } of chains.all.values()) {
+    let next = signed && { instance, seq: signed.seq, followed: false }
+    while (next !== undefined) {
+      const { seq = 0, followed = false } = proven.get(next.instance) ?? {}
+      if (next.seq < seq || (next.seq === seq && (followed || !next.followed))) break
+      proven.set(next.instance, next)
+      const [run] = chains.all.get(next.instance)?.runs ?? []
+      const before = run?.first === 1 ? run.before : undefined
+      const isLinked = before !== undefined && digestOf(chains, before) === run?.firstPrev
+      next = isLinked ? { ...before, followed: true } : undefined
+    }
+  }
+  return proven
+}
+
 /** What no signature covers, where a key is given. */
-function* unsigned({ all }: Chains): Generator<Gap> {
+function* unsigned({ all }: Chains, proven: ReturnType<typeof provenIn>): Generator<Gap> {
   for (const { instance, runs, signed } of all.values()) {
     const last = runs.at(-1)
     if (last === undefined) continue
-    if (signed === undefined) {
-      const text = "is of a chain that this key has not signed"
+    const { seq, followed } = proven.get(instance) ?? { seq: 0, followed: false }
+    if (seq === 0) {
+      const text = "is of a chain that this key has not signed in the files given"
       yield { kind: "unsigned", place: last.end, instance, seq: last.last, text }
-    } else if (signed.seq < last.last) {
-      const count = last.last - signed.seq
-      const what = `${range(signed.seq + 1, last.last)} ${plural(count, "stands", "stand")} after the last signature`
+    } else if (seq < last.last) {
+      const count = last.last - seq
+      const what = `${range(seq + 1, last.last)} ${plural(count, "stands", "stand")} after the last signature`
       yield `chain ${instance}: ${what}, which does not prove ${plural(count, "it", "them")}, nor that none followed: the gateway still runs, was killed, or the end was removed`
-    } else if (!signed.last) {
-      yield `chain ${instance} ends with a signature (record ${signed.seq}), but not with that of a stop: nothing proves that none followed: the gateway still runs, was killed, or the end was removed`
+    } else if (!followed && signed?.last === false) {
+      yield `chain ${instance} ends with a signature (record ${seq}), but not with that of a stop: nothing proves that none followed: the gateway still runs, was killed, or the end was removed`
     }
   }
 }
@@ -88,6 +107,12 @@ function* beginning(chains: Chains, instance: string, run: Run): Generator<Gap> 
   }
 }
 
+/** What is known of the record that a process started after. */
+const digestOf = ({ all, recentDigest }: Chains, { digest, instance, seq }: Before): string | undefined => {
+  const last = all.get(instance)?.runs.at(-1)
+  return digest ?? (seq === last?.last ? last.digest : recentDigest(instance, seq))
+}
+
 /** The link of a process's first record to what stood before it in the file. A gap there is reported for the earlier chain. */
 function* restart(chains: Chains, instance: string, { firstPrev, start }: Run, before: Before): Generator<Gap> {
   const { instance: earlier, seq } = before
@@ -100,7 +125,7 @@ function* restart(chains: Chains, instance: string, { firstPrev, start }: Run, b
     const text = `stood after it when the next process started (${showPlace(start)}): removed, or in a file that was not given`
     yield { kind: "missing", place: last.end, instance: earlier, seq: last.last + 1, through: seq, text }
   } else if (run !== undefined) {
-    const digest = before.digest ?? (seq === run.last ? run.digest : chains.recentDigest(earlier, seq))
+    const digest = digestOf(chains, before)
     const text = `is not the one that the next process started after (${showPlace(start)}): it was changed`
     if (digest === undefined) {
       yield `${follows} could not be compared, because it was read too long before or after it; give the files in their order`
@@ -234,7 +259,8 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true, 
       if (verifier !== undefined && chains.all.size === 0 && breaksAt.length === 0 && counts.lines > 0) {
         report({ kind: "unsigned", place: { file: chainedFile ?? "-", line: 1 }, text: "no record has a signature" })
       }
-      for (const gap of [...gapsOf(chains), ...(verifier === undefined ? [] : unsigned(chains))]) {
+      const proven = provenIn(chains)
+      for (const gap of [...gapsOf(chains), ...(verifier === undefined ? [] : unsigned(chains, proven))]) {
         if (typeof gap === "string") open.push(gap)
         else report(gap)
       }
@@ -243,8 +269,8 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true, 
         const { digest, last } = more.at(-1) ?? first
         return [{ instance, records, first: first.first, last, digest, anchors: matched }]
       })
-      const covered = chains.all.values().reduce((sum, { records, runs, signed }) => {
-        const after = (runs.at(-1)?.last ?? 0) - (signed?.seq ?? 0)
+      const covered = chains.all.values().reduce((sum, { instance, records, runs }) => {
+        const after = (runs.at(-1)?.last ?? 0) - (proven.get(instance)?.seq ?? 0)
         return sum + Math.max(0, records - Math.max(0, after))
       }, 0)
       return { ...counts, breaksAt, open, chains: followed, covered: verifier === undefined ? undefined : covered }
