@@ -67,6 +67,10 @@ const statuses = meaningsOf(
 /** The status that a vendor's word stands for; an unknown one is a failure of the cloud. */
 export const statusOfWord = (word: unknown): number => statuses.get(textOf(word) ?? "") ?? 500
 
+/** The status that a body says; undefined where it is none of an error's. Metrics have it as a label, so it is from a closed set. */
+export const errorStatusOf = (said: unknown): number | undefined =>
+  typeof said === "number" && Number.isInteger(said) && said >= 400 && said <= 599 ? said : undefined
+
 /** Whether Google or Anthropic says that a call took too long, whatever its HTTP status. */
 export const isTimeout = ({ status, type }: JsonObject): boolean =>
   [status, type].some((word) => statusOfWord(word) === 504)

@@ -5,6 +5,7 @@
 import { isUtf8 } from "node:buffer"
 import { crc32 } from "node:zlib"
 import { Data, Result } from "effect"
+import { errorStatusOf } from "../catalog/UpstreamFault.ts"
 import { readObject } from "../wire/json.ts"
 import { type Event, eventReader, maxEventBytes } from "../wire/sse.ts"
 
@@ -280,6 +281,6 @@ const readException = (type: string, body: Buffer): UpstreamException => {
   return new UpstreamException({
     type,
     message: message ?? "",
-    status: typeof json.originalStatusCode === "number" ? json.originalStatusCode : undefined
+    status: errorStatusOf(json.originalStatusCode)
   })
 }

@@ -56,6 +56,12 @@ describe("awsFrames", () => {
     )
   })
 
+  it("takes no number for a status that is none", () => {
+    const { failure } = read(exceptionFrame("otherException", JSON.stringify({ originalStatusCode: 12_345_678 })))
+    assert.ok(failure?._tag === "UpstreamException")
+    assert.strictEqual(failure.status, undefined)
+  })
+
   it("reads exceptions with an unreadable payload, and error frames", () => {
     const odd = read(exceptionFrame("internalServerException", "<html>")).failure
     assert.ok(odd?._tag === "UpstreamException" && odd.type === "internalServerException" && odd.message === "")

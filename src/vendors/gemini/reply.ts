@@ -7,6 +7,7 @@ import type { Route } from "../../catalog/Route.ts"
 import { countOf, type Tokens } from "../../catalog/Tokens.ts"
 import {
   cut,
+  errorStatusOf,
   invalidBody,
   isTimeout,
   type Refused,
@@ -36,7 +37,7 @@ import { callerName } from "./contents.ts"
 
 /** Of the `error` of an event. Its `code`, which is HTTP's, may be missing in a stream. */
 const geminiFault = (error: JsonObject): Refused => {
-  const status = isTimeout(error) ? 504 : (numberOf(error.code) ?? statusOfWord(error.status))
+  const status = isTimeout(error) ? 504 : (errorStatusOf(error.code) ?? statusOfWord(error.status))
   return refused(status, textOf(error.message), retryDelayOf(error))
 }
 

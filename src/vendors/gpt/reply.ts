@@ -2,7 +2,15 @@
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import type { Tokens } from "../../catalog/Tokens.ts"
-import { cut, invalidBody, isFiltered, type Refused, refused, unreadable } from "../../catalog/UpstreamFault.ts"
+import {
+  cut,
+  errorStatusOf,
+  invalidBody,
+  isFiltered,
+  type Refused,
+  refused,
+  unreadable
+} from "../../catalog/UpstreamFault.ts"
 import {
   arrayOf,
   isObject,
@@ -21,7 +29,7 @@ import { reasoningFilter } from "../textFilters.ts"
 /** Of the `error` of a chunk of chat completions. A status may be given, or only a kind, in words that differ by the cloud. */
 const gptFault = (error: JsonObject): Refused => {
   const kind = `${textOf(error.type) ?? ""} ${textOf(error.code) ?? ""}`
-  const status = numberOf(error.status) ?? numberOf(error.code) ?? statusOf(kind)
+  const status = errorStatusOf(error.status) ?? errorStatusOf(error.code) ?? statusOf(kind)
   return refused(status, textOf(error.message), undefined, isFiltered(error))
 }
 

@@ -80,6 +80,11 @@ describe("streams", () => {
     [{ status: "NOT_FOUND" }, 404],
     [{ status: "constructor" }, 500],
     [{ code: 403, message: "projects/secret" }, 403],
+    // Not a status of HTTP: it would be a series of its own in the metrics.
+    [{ code: 8, status: "RESOURCE_EXHAUSTED" }, 429],
+    [{ code: 12_345_678 }, 500],
+    [{ code: 429.5 }, 500],
+    [{ code: -1 }, 500],
     [{}, 500]
   ])("the in-band error %j stands for %i", (error, status) => {
     const fault = failureOf(hearStream(flash, [part({ text: "a" }), { error }]))

@@ -106,6 +106,10 @@ describe("streams", () => {
     [{ code: "content_filter", message: "bad" }, 400],
     [{ status: 400, message: "bad" }, 400],
     [{ code: 504 }, 504],
+    // Not a status of HTTP: it would be a series of its own in the metrics.
+    [{ status: 12_345_678, code: 429 }, 429],
+    [{ code: 12_345_678 }, 500],
+    [{ status: 200 }, 500],
     [{ type: "timeout_error" }, 504],
     [{ code: "DEADLINE_EXCEEDED" }, 504],
     [{ type: "server_error" }, 500],
