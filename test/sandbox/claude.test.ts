@@ -90,7 +90,9 @@ layer(Sandbox.layer({ pace: 0 }))("simulated Claude", (it) => {
         [stopped.stop_reason, stopped.stop_sequence, stopped.content[0].text],
         ["stop_sequence", "two", "one "]
       )
-      assert.strictEqual((yield* say("[sandbox: refuse]")).json.stop_reason, "refusal")
+      const refused = (yield* say("[sandbox: refuse]")).json
+      // A category is one of the vendor's words, or null.
+      assert.deepStrictEqual([refused.stop_reason, refused.stop_details.category], ["refusal", null])
       assert.strictEqual((yield* say("[sandbox: cached=3]")).json.usage.cache_read_input_tokens, 3)
       assert.strictEqual((yield* say("[sandbox: redacted]", { thinking })).json.content[1].type, "redacted_thinking")
       assert.strictEqual((yield* say("[sandbox: length]")).json.stop_reason, "max_tokens")

@@ -114,23 +114,25 @@ layer(Sandbox.layer({ pace: 0 }))("simulated Responses", (it) => {
     })
   )
 
-  it.effect("repeats what was asked, and functions with all of their fields", () =>
+  it.effect("repeats what was asked, and tools with all of their fields", () =>
     Effect.gen(function* () {
       const asked = {
         ...{ instructions: "Be kind.", max_output_tokens: 500, max_tool_calls: 3, metadata: { a: "b" }, store: false },
         ...{ safety_identifier: "s", prompt_cache_key: "p", user: "u", truncation: "auto", parallel_tool_calls: false }
       }
       const custom = { type: "custom", name: "c" }
+      const space = { type: "namespace", name: "n", tools: [custom] }
       const body = responses({
         ...asked,
-        tools: [...flat, { ...flat[0], name: "g", description: "G", strict: false }, custom]
+        tools: [...flat, { ...flat[0], name: "g", description: "G", strict: false }, custom, space]
       })
       const response = JSON.parse((yield* post(openai("responses"), body)).text)
       assert.deepInclude(response, asked)
       assert.deepStrictEqual(response.tools, [
         { description: null, strict: true, ...flat[0] },
         { ...flat[0], name: "g", description: "G", strict: false },
-        custom
+        { ...custom, format: { type: "text" } },
+        { ...space, tools: [{ ...custom, format: { type: "text" } }] }
       ])
     })
   )
@@ -272,6 +274,19 @@ layer(Sandbox.layer({ pace: 0 }))("simulated Responses", (it) => {
         const next = (yield* post(openai("responses"), responses({ tools, input: [user("a"), call, output] }))).json
         assert.include(next.output[0].content[0].text, `The tool ${type} answered: done.`)
       }
+    })
+  )
+
+  // Typed clients decode these strictly: a field that is missing fails the whole reply.
+  it.effect.each([
+    ["local_shell", "action", { type: "exec", command: ["ls"], env: {} }],
+    ["shell", "action", { commands: ["ls"], max_output_length: null, timeout_ms: null }],
+    ["apply_patch", "operation", { type: "create_file", path: "sandbox.txt", diff: "+Hello" }]
+  ] as const)("calls %s in the API's own form", ([type, field, call]) =>
+    Effect.gen(function* () {
+      const tools = [{ type, ...(type === "shell" && { environment: { type: "local" } }) }]
+      const got = (yield* post(openai("responses"), responses({ tools, tool_choice: "required" }))).json
+      assert.deepStrictEqual(got.output[0][field], call)
     })
   )
 })

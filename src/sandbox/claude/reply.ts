@@ -74,7 +74,7 @@ const blocksOf = ({ thinking, text, calls }: Plan, { turn, showsThinking, seed, 
 const opening: JsonObject = { thinking: "", signature: "", text: "", input: {} }
 
 const ends = { end: "end_turn", tool: "tool_use", length: "max_tokens", refusal: "refusal", sequence: "stop_sequence" }
-const stop_details = { type: "refusal", category: "sandbox", explanation: "The sandbox was asked to refuse." }
+const stop_details = { type: "refusal", category: null, explanation: "The sandbox was asked to refuse." }
 
 export const replyOf = (plan: Plan, asked: CheckedRequest) => {
   const { stop, sequence, outputTokens: output_tokens } = plan

@@ -51,10 +51,19 @@ const constant = {
   ...{ frequency_penalty: 0, presence_penalty: 0 }
 }
 
-/** A function is repeated with all of its fields. */
+/** A tool is repeated with all of its fields. */
 const echoedTool = (tool: Json): JsonObject => {
   const given = objectOf(tool)
-  return given.type === "function" ? { description: null, parameters: null, strict: true, ...given } : given
+  switch (given.type) {
+    case "function":
+      return { description: null, parameters: null, strict: true, ...given }
+    case "custom":
+      return { format: { type: "text" }, ...given }
+    case "namespace":
+      return { ...given, tools: arrayOf(given.tools).map(echoedTool) }
+    default:
+      return given
+  }
 }
 
 /** And so is the schema of an answer. */

@@ -1,6 +1,6 @@
 /** The Responses API: the checks of a request. */
 import { Refusal } from "../http.ts"
-import { arrayOf, type Json, objectOf, printed, stringOf } from "../json.ts"
+import { arrayOf, type Json, type JsonObject, objectOf, printed, stringOf } from "../json.ts"
 import type { GptModel } from "../models.ts"
 import { anything, type Shape } from "../shape.ts"
 import { isSigned } from "../signature.ts"
@@ -112,7 +112,13 @@ const callables = {
   function: callable("parameters strict", { type: "function" }),
   custom: callable("format", { type: "custom", schema: undefined })
 }
-const nameless = (type: Kind) => (): Listed => ({ name: type, description: "", schema: {}, type })
+/** A call of the API's own tool has the API's form. This one does no harm where it is run. */
+const nameless = (type: Kind, call: JsonObject) => (): Listed => ({
+  name: type,
+  description: "",
+  schema: { const: call },
+  type
+})
 /** Tools that the caller executes; other tools are refused. */
 const tools = list(
   variant<Listed | ReadonlyArray<Listed>>("type", {
@@ -120,9 +126,17 @@ const tools = list(
     namespace: closed("type name description", { tools: list(variant("type", callables)) }, ({ name, tools = [] }) =>
       tools.map((tool) => ({ ...tool, namespace: stringOf(name) }))
     ),
-    local_shell: closed("type", {}, nameless("local_shell")),
-    apply_patch: closed("type", {}, nameless("apply_patch")),
-    shell: closed("type", { "environment!": local }, nameless("shell"))
+    local_shell: closed("type", {}, nameless("local_shell", { type: "exec", command: ["ls"], env: {} })),
+    apply_patch: closed(
+      "type",
+      {},
+      nameless("apply_patch", { type: "create_file", path: "sandbox.txt", diff: "+Hello" })
+    ),
+    shell: closed(
+      "type",
+      { "environment!": local },
+      nameless("shell", { commands: ["ls"], max_output_length: null, timeout_ms: null })
+    )
   })
 )
 
