@@ -25,7 +25,7 @@ export interface PlacedText {
 const structural: ReadonlySet<string> = new Set([
   ...["type", "role", "id", "tool_call_id", "tool_use_id", "call_id", "item_id", "name", "status", "detail", "phase"],
   ...["media_type", "mime_type", "cache_control", "signature", "thought_signature", "encrypted_content", "model"],
-  ...["function_call_id", "encrypted_index", "file_id", "finish_reason", "logprobs", "order", "tools"],
+  ...["function_call_id", "encrypted_index", "file_id", "finish_reason", "logprobs", "tools"],
   ...["effort", "verbosity"]
 ])
 

@@ -43,7 +43,15 @@ const cases: Readonly<Record<string, Case>> = {
           content: "5:assistant",
           tool_calls: [{ id: "call_1", type: "function", function: { name: "get", arguments: '{"6":"arguments"}' } }],
           extra_content: {
-            anthropic: { thinking_blocks: [{ type: "thinking", thinking: "7:thinking", signature: "sig" }] }
+            anthropic: {
+              thinking_blocks: [{ type: "thinking", thinking: "7:thinking", signature: "sig" }],
+              // What its places hold goes to the cloud with the blocks.
+              order: [
+                { type: "thinking" },
+                { type: "text", length: 11, citations: [{ type: "char_location", cited_text: "9:assistant" }] },
+                { type: "tool_use", id: "call_1", note: "10:assistant" }
+              ]
+            }
           }
         },
         { role: "tool", tool_call_id: "call_1", content: "8:tool" },
@@ -51,7 +59,10 @@ const cases: Readonly<Record<string, Case>> = {
       ],
       tools: [{ type: "function", function: { name: "get", description: "no text of a caller's", parameters: {} } }]
     },
-    texts: ["1:system", "2:system", "3:user", "4:user", "5:assistant", '{"6":"arguments"}', "7:thinking", "8:tool"]
+    texts: [
+      ...["1:system", "2:system", "3:user", "4:user", "5:assistant", '{"6":"arguments"}', "7:thinking"],
+      ...["9:assistant", "10:assistant", "8:tool"]
+    ]
   },
   "sources that a reply names": {
     fields: messages.guarded.reply,
