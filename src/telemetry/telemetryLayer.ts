@@ -31,7 +31,7 @@ export const exportedSignals = (env: Environment): ReadonlySet<Signal> =>
       )
 
 /** Values that we do not support are logged and ignored, as the OpenTelemetry specification wants it. */
-const warnings = (env: Environment, exported: ReadonlySet<Signal>): ReadonlyArray<string> =>
+export const telemetryWarnings = (env: Environment, exported: ReadonlySet<Signal>): ReadonlyArray<string> =>
   [...exported].flatMap((signal) => {
     const protocol = exporterVariable(env, signal, "PROTOCOL")
     const others = exporters(env, signal).filter((name) => name !== "otlp" && name !== "none")
@@ -47,7 +47,7 @@ const exportLayer = (env: Environment) =>
   Layer.unwrap(
     Effect.gen(function* () {
       const exported = exportedSignals(env)
-      yield* Effect.forEach(warnings(env, exported), (text) => Effect.logWarning(text))
+      yield* Effect.forEach(telemetryWarnings(env, exported), (text) => Effect.logWarning(text))
       // Without a tracer no span is built at all.
       const enabled = Layer.succeed(References.TracerEnabled, exported.has("traces"))
       if (exported.size === 0) return enabled

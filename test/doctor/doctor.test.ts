@@ -233,6 +233,18 @@ describe("doctor", () => {
       /^fail: .*ECONNREFUSED (?!.*secret).* -> /
     ],
     [
+      "a metrics port that a worker would take from the gateway",
+      () => ({ GATEWAY_PORT: "9465", GATEWAY_METRICS_PORT: "9464", GATEWAY_WORKERS: "2" }),
+      "ports",
+      /\nfail: 127\.0\.0\.1:9465 for metrics is GATEWAY_PORT, too -> Set GATEWAY_METRICS_PORT/
+    ],
+    [
+      "a protocol of OpenTelemetry that is not spoken",
+      () => ({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1", OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }),
+      "collector",
+      /^warn: .*traces go by http\/protobuf, not by grpc -> Correct it.*4318/
+    ],
+    [
       "a collector that is down",
       () => ({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1" }),
       "collector",

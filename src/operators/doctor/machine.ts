@@ -3,7 +3,7 @@ import { createConnection, createServer } from "node:net"
 import { Effect, FileSystem, Option, Redacted } from "effect"
 import { cryptoFacts, describeCrypto, requireFips } from "../../fips.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
-import { exportedSignals, exporterVariable } from "../../telemetry/telemetryLayer.ts"
+import { exportedSignals, exporterVariable, telemetryWarnings } from "../../telemetry/telemetryLayer.ts"
 import { fail, ok, orFail, orStartFails, warn } from "./Finding.ts"
 import { bundleFound, chainFound } from "./files.ts"
 
@@ -26,8 +26,10 @@ const reasons: Readonly<Record<string, string>> = {
 const gatewayPort = { setting: "GATEWAY_PORT", path: "/health", answer: /"government-model-gateway"/ }
 const metricsPort = { setting: "GATEWAY_METRICS_PORT", path: "/metrics", answer: /^gateway_/m }
 
+const isEveryAddress = (host: string): boolean => host === "0.0.0.0" || host === "::"
+
 const isGateway = (host: string, port: number, { answer, path }: typeof gatewayPort) => {
-  const at = host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host
+  const at = isEveryAddress(host) ? "localhost" : host.includes(":") ? `[${host}]` : host
   return Effect.tryPromise((signal) =>
     fetch(`http://${at}:${port}${path}`, { signal, redirect: "error" }).then((response) => response.text())
   ).pipe(Effect.timeout("1 second"), Effect.match({ onFailure: () => false, onSuccess: (text) => answer.test(text) }))
@@ -56,9 +58,17 @@ export const portsFound = ({ host, metricsHost, port, tlsCert, workers, ...setti
   const first = Option.getOrUndefined(settings.metricsPort)
   // Each worker has a port of its own for its metrics, counted up from the first.
   const slots = first === undefined ? 0 : first === 0 ? 1 : Math.min(workers, 64)
+  const shared = host === metricsHost || isEveryAddress(host) || isEveryAddress(metricsHost)
+  const metricsFound = (_: unknown, slot: number) => {
+    const at = (first ?? 0) + slot
+    const fix = "Set GATEWAY_METRICS_PORT to another port; each worker takes the next one."
+    return shared && at === port && port !== 0
+      ? Effect.succeed(fail(`${metricsHost}:${at} for metrics is GATEWAY_PORT, too`, fix))
+      : portFound(metricsHost, at, metricsPort, false)
+  }
   return Effect.all([
     portFound(host, port, gatewayPort, Option.isSome(tlsCert)),
-    ...Array.from({ length: slots }, (_, slot) => portFound(metricsHost, (first ?? 0) + slot, metricsPort, false))
+    ...Array.from({ length: slots }, metricsFound)
   ])
 }
 
@@ -130,7 +140,9 @@ export const collectorFound = Effect.fnUntraced(function* (environment: Environm
   if (signals.length === 0) return [ok("none: nothing is exported (no OTEL_ endpoint is set)")]
   const valuesOf = (name: string) =>
     new Set(signals.flatMap((signal) => exporterVariable(environment, signal, name) ?? []))
+  const fix = "Correct it: docs/operation.md#observing says what counts. OTLP over HTTP has most often port 4318."
   const found = yield* Effect.all([
+    Effect.succeed(telemetryWarnings(environment, new Set(signals)).map((message) => warn(message, fix))),
     Effect.forEach(valuesOf("ENDPOINT"), endpointFound),
     Effect.forEach(valuesOf("CERTIFICATE"), (file) => bundleFound(file)),
     Effect.forEach(valuesOf("CLIENT_CERTIFICATE"), (file) => chainFound(file))
