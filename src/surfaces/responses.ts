@@ -9,7 +9,7 @@ import { reservedOutput } from "../catalog/Tokens.ts"
 import type { ApiError } from "../contract/Errors.ts"
 import { ResponsesRequest } from "../contract/Responses.ts"
 import { Adjusted } from "../vendors/adjustments.ts"
-import { arrayOf, isObject, type Json, type JsonObject, textOf } from "../wire/json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, omitNull, textOf } from "../wire/json.ts"
 import { plainFields } from "../wire/parse.ts"
 import { compileStrip, strip } from "../wire/strip.ts"
 import { refuseCloudFields, refuseOutside } from "./boundary.ts"
@@ -82,12 +82,16 @@ const withoutId = (item: JsonObject): JsonObject => {
   return rest
 }
 
+/** An item, or a part of one, without nulls: libraries write a field that has no value, also by a name of their own (`async_`). */
+const withoutNulls = (part: Json): Json => (isObject(part) ? omitNull(part) : part)
+
 /** The items without what a library made of them. `adjusted` takes what goes. */
 const withoutAdded = (items: ReadonlyArray<JsonObject>, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
-  const { input } = strip({ input: items }, added, (path, value) => {
-    if (value !== null) adjusted.removed(path)
-  })
-  return Array.isArray(input) ? input : items
+  const given = items.map((item) =>
+    omitNull(Array.isArray(item.content) ? { ...item, content: item.content.map(withoutNulls) } : item)
+  )
+  const { input } = strip({ input: given }, added, (path) => adjusted.removed(path))
+  return Array.isArray(input) ? input : given
 }
 
 /** The items without what refers to a stored reply. `adjusted` takes what goes. */
@@ -99,7 +103,7 @@ const withoutStored = (items: ReadonlyArray<JsonObject>, adjusted: Adjusted): Re
       return []
     }
     const sent = withoutId(item)
-    if (sent !== item && item.id !== null) adjusted.removed("input.id")
+    if (sent !== item) adjusted.removed("input.id")
     return [sent]
   })
 

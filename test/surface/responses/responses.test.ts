@@ -430,6 +430,22 @@ describe("a tool loop", () => {
     if (JSON.stringify(nothing) !== JSON.stringify(item)) assert.isNull(got.headers.get("x-gateway-adjusted"))
   })
 
+  it("nulls of items and their parts are not sent: model_dump() of OpenAI's Python SDK has one for each field, async_ too", async () => {
+    const question = { role: "user", content: [{ type: "input_text", text: "Weather?" }] }
+    const said = { type: "output_text", text: "I look.", annotations: [] }
+    const dumped = [
+      question,
+      { type: "message", role: "assistant", status: "completed", phase: null, content: [{ ...said, logprobs: null }] },
+      { ...call, id: "fc_1", async_: null, caller: null, namespace: null, status: null },
+      { ...output, status: null }
+    ]
+    const got = await create(ask(dumped, { tools }))
+    assert.strictEqual(got.status, 200, got.text)
+    assert.strictEqual(got.headers.get("x-gateway-adjusted"), "input.id:removed")
+    const message = { type: "message", role: "assistant", status: "completed", content: [said] }
+    assert.deepStrictEqual(sent().input, [question, message, call, output])
+  })
+
   it("an output without its call is the upstream's 400", async () => {
     refused(await create(ask([output], { tools })), 400, "invalid_request_error", /call_1/)
   })
