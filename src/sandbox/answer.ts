@@ -44,7 +44,8 @@ const forbidsTools = (prompt: string): boolean =>
 
 const toolFor = ({ directives, tools, choice, prompt, results }: Turn): Tool | undefined => {
   if (typeof choice === "object") return tools.find((tool) => tool.name === choice.name)
-  if (choice === "required") return fittingTool(tools, prompt) ?? tools[0]
+  // Agents that always demand a call add a tool that ends the turn, behind the others.
+  if (choice === "required") return results.length > 0 ? tools.at(-1) : (fittingTool(tools, prompt) ?? tools[0])
   // After a tool result the model answers rather than calls again.
   const speaks = directives.text !== undefined || directives.events !== undefined || results.length > 0
   return choice === "none" || speaks || forbidsTools(prompt) ? undefined : fittingTool(tools, prompt)

@@ -257,6 +257,11 @@ describe("answers", () => {
     assert.strictEqual(fittingTool(words, "A date, please")?.name, "dates")
     assert.deepStrictEqual(planOf(turn({ tools })).calls, [])
     assert.strictEqual(planOf(turn({ tools, choice: "required" })).calls[0]?.name, "send_mail")
+    const results = [{ name: "searchFlights", content: "none" }]
+    for (const prompt of ["Any flights?", "Hello"]) {
+      const finishing = turn({ tools: [...tools, tool("finish", "")], choice: "required", prompt, results })
+      assert.strictEqual(planOf(finishing).calls[0]?.name, "finish", "agents end a turn by a tool behind the others")
+    }
     assert.strictEqual(planOf(turn({ tools, choice: { name: "searchFlights" } })).calls[0]?.name, "searchFlights")
     assert.deepStrictEqual(planOf(turn({ tools, choice: "none", prompt: "Any flights?" })).calls, [])
     for (const asked of ["Do NOT use any tools.", "Don't call tools.", "Answer without using a tool."]) {
