@@ -46,7 +46,8 @@ export const chatAccumulator = (): Accumulator<ChatCompletionChunk, ChatCompleti
   let reply: ChatCompletionChunk | undefined
   const message: Fields & { content?: string | null } = {}
   const logprobs: Fields & { content?: ReadonlyArray<unknown> | null } = {}
-  const calls: Array<ToolCall> = []
+  /** By index, in the order in which they began: a list with an index that a server made up may be endless. */
+  const calls = new Map<number, ToolCall>()
   let finish: ChatCompletion["choices"][number]["finish_reason"] = "stop"
 
   return {
@@ -59,9 +60,10 @@ export const chatAccumulator = (): Accumulator<ChatCompletionChunk, ChatCompleti
         append(logprobs, choice.logprobs ?? {})
         finish = choice.finish_reason ?? finish
         for (const { index, function: part, ...call } of tool_calls ?? []) {
-          calls[index] ??= { id: "", type: "function", function: { name: "", arguments: "" } }
-          append(calls[index], call)
-          append(calls[index].function, part ?? {})
+          const known = calls.get(index) ?? { id: "", type: "function", function: { name: "", arguments: "" } }
+          calls.set(index, known)
+          append(known, call)
+          append(known.function, part ?? {})
         }
       }
     },
@@ -69,7 +71,7 @@ export const chatAccumulator = (): Accumulator<ChatCompletionChunk, ChatCompleti
     final: () => {
       if (first === undefined || reply === undefined) return undefined
       const { id, created, model } = first
-      const toolCalls = calls.filter((call) => call !== undefined)
+      const toolCalls = [...calls.values()]
       const choice = {
         index: 0,
         message: {
@@ -85,29 +87,31 @@ export const chatAccumulator = (): Accumulator<ChatCompletionChunk, ChatCompleti
       const usage = reply.usage ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
       return { ...reply, id, object: "chat.completion", created, model, choices: [choice], usage }
     },
-    toolCalls: () => calls.flatMap(({ id, function: { name, arguments: text } }) => [{ id, name, arguments: text }])
+    toolCalls: () =>
+      Array.from(calls.values(), ({ id, function: { name, arguments: text } }) => ({ id, name, arguments: text }))
   }
 }
 
 export const messagesAccumulator = (): Accumulator<MessageStreamEvent, Message> => {
   let message: Message | undefined
-  const blocks: Array<ContentBlock> = []
+  /** By index, in the order in which they began. */
+  const blocks = new Map<number, ContentBlock>()
   /** The JSON text of each tool's input. */
-  const inputs: Array<string> = []
+  const inputs = new Map<number, string>()
 
   return {
     add: (event) => {
       if (event.type === "message_start") message = event.message
-      else if (event.type === "content_block_start") blocks[event.index] = structuredClone(event.content_block)
+      else if (event.type === "content_block_start") blocks.set(event.index, structuredClone(event.content_block))
       else if (event.type === "content_block_delta") {
         const { delta, index } = event
-        const block = blocks[index]
+        const block = blocks.get(index)
         const { type: _, ...piece } = delta
-        if (delta.type === "input_json_delta") inputs[index] = (inputs[index] ?? "") + delta.partial_json
+        if (delta.type === "input_json_delta") inputs.set(index, (inputs.get(index) ?? "") + delta.partial_json)
         else if (block !== undefined)
           append(block, delta.type === "citations_delta" ? { citations: [delta.citation] } : piece)
       } else if (event.type === "content_block_stop") {
-        const [block, input] = [blocks[event.index], inputs[event.index]]
+        const [block, input] = [blocks.get(event.index), inputs.get(event.index)]
         if (block !== undefined && input !== undefined) append(block, { input: parsed(input) })
       } else if (message !== undefined && event.type === "message_delta") {
         message = { ...message, ...event.delta, usage: { ...message.usage, ...event.usage } }
@@ -119,11 +123,11 @@ export const messagesAccumulator = (): Accumulator<MessageStreamEvent, Message> 
     },
     textOf: (event) =>
       event.type === "content_block_delta" && event.delta.type === "text_delta" ? event.delta.text : "",
-    final: () => message && { ...message, content: blocks.filter((block) => block !== undefined) },
+    final: () => message && { ...message, content: [...blocks.values()] },
     toolCalls: () =>
-      blocks.flatMap((block, index) =>
+      [...blocks].flatMap(([index, block]) =>
         block.type === "tool_use"
-          ? [{ id: block.id, name: block.name, arguments: inputs[index] ?? JSON.stringify(block.input) }]
+          ? [{ id: block.id, name: block.name, arguments: inputs.get(index) ?? JSON.stringify(block.input) }]
           : []
       )
   }

@@ -105,3 +105,20 @@ it("a call that was cut has an input that can be given back", () => {
   assert.deepStrictEqual(input('{"a":', "1}"), { a: 1 })
   for (const cut of ['{"a": "hel', "[]", "null", '"x"']) assert.deepStrictEqual(input(cut), { arguments: cut })
 })
+
+it("an index that a server made up is an index like any other, however large", () => {
+  for (const index of [4_294_967_294, -1, 0.5, JSON.parse('"__proto__"')]) {
+    const message = messagesAccumulator()
+    const add = (event: object) => message.add(event as MessageStreamEvent)
+    add({ type: "message_start", message: { content: [] } })
+    add({ type: "content_block_start", index, content_block: { type: "tool_use", id: "t", name: "f", input: {} } })
+    add({ type: "content_block_delta", index, delta: { type: "input_json_delta", partial_json: '{"a":1}' } })
+    add({ type: "content_block_stop", index })
+    assert.deepEqual(message.final()?.content as unknown, [{ type: "tool_use", id: "t", name: "f", input: { a: 1 } }])
+    assert.deepEqual(message.toolCalls(), [{ id: "t", name: "f", arguments: '{"a":1}' }])
+    const chat = chatAccumulator()
+    chat.add(chunk({ tool_calls: [{ index, id: "t", function: { name: "f", arguments: "{}" } }] }))
+    assert.deepEqual(chat.toolCalls(), [{ id: "t", name: "f", arguments: "{}" }])
+    assert.strictEqual(chat.final()?.choices[0]?.message.tool_calls?.length, 1)
+  }
+})
