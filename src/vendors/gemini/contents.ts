@@ -89,9 +89,12 @@ const withText = (parts: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> =
 
 const assistantParts = (message: MessageOf<"assistant">, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
   const parts: Array<JsonObject> = assistantTexts(message).map((text) => ({ text }))
+  const calls = message.tool_calls ?? []
   const ofText = signatureOf(message)
-  if (ofText !== undefined) parts.push({ ...(parts.pop() ?? { text: "" }), thoughtSignature: ofText })
-  for (const [index, call] of (message.tool_calls ?? []).entries()) {
+  // Some clients copy what a call carries to its message, and no other part may have a call's signature.
+  const isCopied = calls.some((call) => signatureOf(call) === ofText)
+  if (ofText !== undefined && !isCopied) parts.push({ ...(parts.pop() ?? { text: "" }), thoughtSignature: ofText })
+  for (const [index, call] of calls.entries()) {
     const [id, name, args] = [vendorId(call), historyName(call.function.name), callInput(call, adjusted)]
     const thoughtSignature = signatureOf(call) ?? (index === 0 ? skipSignature : undefined)
     parts.push(compact({ functionCall: compact({ id, name, args }), thoughtSignature }))

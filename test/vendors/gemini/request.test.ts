@@ -155,6 +155,24 @@ describe("contents", () => {
     ])
   })
 
+  it("leave a signature with its call, where a client copied it to the message", () => {
+    const signed = { google: { thought_signature: "c2ln" } }
+    const copied = (content: string | null) =>
+      arrayOf(
+        contents(
+          user("a"),
+          { role: "assistant", content, tool_calls: [call("x", "f", "{}", signed)], extra_content: signed },
+          result("x", "1")
+        )
+      )[1]
+    const functionCall = { name: "f", args: {} }
+    expect(copied(null)).toEqual({ role: "model", parts: [{ functionCall, thoughtSignature: "c2ln" }] })
+    expect(copied("b")).toEqual({
+      role: "model",
+      parts: [{ text: "b" }, { functionCall, thoughtSignature: "c2ln" }]
+    })
+  })
+
   it("send the skip value on the first call of each turn whose signature is lost", () => {
     const turn = (id: string) => [
       { role: "assistant", tool_calls: [call(id, "f", "{}"), call(`${id}2`, "f", "{}")] },
