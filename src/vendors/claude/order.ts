@@ -184,7 +184,8 @@ const inOrder = ({ message, texts, toBlock }: Spoken, adjusted: Adjusted): Reado
 /** The same without thinking of another model, whose signature the vendor does not accept (docs/upstreams.md#anthropic-messages). */
 export const orderedBlocks = (spoken: Spoken, model: string, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
   const blocks = inOrder(spoken, adjusted)
-  const own = textOf(extraOf(spoken.message).model)
+  const { message } = spoken
+  const own = [message, ...(message.tool_calls ?? [])].map((part) => textOf(extraOf(part).model)).find(Boolean)
   if (own === undefined || own === model || !blocks.some(isThinking)) return blocks
   adjusted.removed(thinkingField)
   return blocks.filter((block) => !isThinking(block))

@@ -66,7 +66,8 @@ export const reader: Dialect["reader"] = (route, chat) => {
     const index = calls++
     const id = callId(block.id)
     // A call carries the signed blocks before it, because some callers keep only calls.
-    const extra = thinking.length === 0 ? undefined : { anthropic: { thinking_blocks: thinking } }
+    const extra =
+      thinking.length === 0 ? undefined : { anthropic: { model: route.model.id, thinking_blocks: thinking } }
     order.call(block, id)
     thinking = []
     openBlocks.set(at, { type: "call", index, input: isPrintable(block.input) ? block.input : {}, empty: true })

@@ -266,7 +266,8 @@ describe("what a client does to a message", () => {
   })
   it.each([
     ["the whole message", message],
-    ["no order", { ...message, extra_content: { anthropic: { model: "claude-opus-4-7", thinking_blocks: [A] } } }]
+    ["no order", { ...message, extra_content: { anthropic: { model: "claude-opus-4-7", thinking_blocks: [A] } } }],
+    ["its calls alone", { ...message, extra_content: null }]
   ])("the model is another one: its thinking, which only it can read, goes and is named (%s)", (_, message) => {
     const result = (id: string) => ({ role: "tool", tool_call_id: id, content: "x" })
     const messages = [question, message, result("t1"), result("t2")]

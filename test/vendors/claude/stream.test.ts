@@ -90,12 +90,12 @@ describe("streams", () => {
         ...stop
       ])
     )
-    const extra = { anthropic: { thinking_blocks: [thinking, redacted] } }
+    const extra = { anthropic: { model: "claude-sonnet-4-5", thinking_blocks: [thinking, redacted] } }
     expect(heard.pieces[0]).toEqual({ type: "call", index: 0, id: "t2", name: "f", extra })
     const order = [{ type: "thinking" }, { type: "redacted_thinking" }, { type: "tool_use", id: "t2" }]
     expect(heard.pieces.at(-1)).toEqual({
       type: "extra",
-      extra: { anthropic: { model: "claude-sonnet-4-5", ...extra.anthropic, order } }
+      extra: { anthropic: { ...extra.anthropic, order } }
     })
     expect(JSON.stringify(heard.pieces)).not.toContain('"text":"hm')
   })

@@ -171,11 +171,14 @@ describe("signed blocks", () => {
   it("go out on the call behind them, and in order on the message", () => {
     const content = [thinking, redacted, text("t"), use, { ...thinking, thinking: "2" }, { ...use, id: "y" }]
     const answer = hear(sonnet, { content, stop_reason: "tool_use", usage: {} })
-    const second = { anthropic: { thinking_blocks: [{ ...thinking, thinking: "2" }] } }
-    expect(answer.message.tool_calls?.map((call) => call.extra_content)).toEqual([extra, second])
+    const model = "claude-sonnet-4-5"
+    expect(answer.message.tool_calls?.map((call) => call.extra_content)).toEqual([
+      { anthropic: { model, thinking_blocks: [thinking, redacted] } },
+      { anthropic: { model, thinking_blocks: [{ ...thinking, thinking: "2" }] } }
+    ])
     expect(answer.message.extra_content).toEqual({
       anthropic: {
-        model: "claude-sonnet-4-5",
+        model,
         thinking_blocks: [thinking, redacted, { ...thinking, thinking: "2" }],
         order: [
           { type: "thinking" },
