@@ -1447,12 +1447,12 @@ export interface MessagesVendorTool {
    * The vendor's name of the tool, with the date of its version.
    * @example "bash_20250124"
    */
-  readonly type: `${"bash_" | "text_editor_" | "computer_" | "memory_" | "str_replace_" | "tool_search_tool_"}${string}`
+  readonly type: `${"bash_" | "browser_" | "text_editor_" | "computer_" | "memory_" | "str_replace_" | "tool_search_tool_"}${string}`
   /**
-   * The tool's name, as the vendor has it.
+   * The tool's name, as the vendor has it; a toolset has none.
    * @example "bash"
    */
-  readonly name: string
+  readonly name?: string | null
   /**
    * The prompt up to here may be reused.
    * @example {"type":"ephemeral"}

@@ -44,13 +44,21 @@ const customTool = object({
 const vendorTool = object({
   type: described(
     Schema.TemplateLiteral([
-      Schema.Literals(["bash_", "text_editor_", "computer_", "memory_", "str_replace_", "tool_search_tool_"]),
+      Schema.Literals([
+        "bash_",
+        "browser_",
+        "text_editor_",
+        "computer_",
+        "memory_",
+        "str_replace_",
+        "tool_search_tool_"
+      ]),
       Schema.String
     ]),
     "The vendor's name of the tool, with the date of its version.",
     "bash_20250124"
   ),
-  name: string("The tool's name, as the vendor has it.", "bash"),
+  name: nullable(Schema.String, "The tool's name, as the vendor has it; a toolset has none.", "bash"),
   ...cached
 }).annotate(
   named(

@@ -46,7 +46,7 @@ export const refuseCloudFields = (body: JsonObject, readElsewhere: ReadonlyArray
 }
 
 /** Types of tools that pass (`refuseServerTools`); they end in the date of their version. */
-const allowedTools = /^(?:custom$|(?:bash|text_editor|computer|memory|str_replace|tool_search_tool)_)/
+const allowedTools = /^(?:custom$|(?:bash|browser|text_editor|computer|memory|str_replace|tool_search_tool)_)/
 
 const isAllowedTool = (type: Json | undefined): boolean =>
   (type ?? undefined) === undefined || (typeof type === "string" && allowedTools.test(type))
@@ -158,7 +158,7 @@ const refuseField = (key: string, value: Json, holder: JsonObject): string | und
 /** Fields of a native body that are the caller's own data, or read elsewhere. */
 export const ownFields: ReadonlySet<string> = new Set(["tools", "tool_choice", "metadata", "client_metadata"])
 
-/** The field with data by the `type` of its object: a call's input, a schema, citations. */
+/** The field with data by the `type` of its object: a call's input, a schema, citations, what the caller's browser shows (docs/upstreams.md#toolsets). */
 const dataOf = meaningsOf(
   ["tool_use server_tool_use custom_tool_call", "input"],
   ["function_call tool_search_call", "arguments"],
@@ -166,7 +166,9 @@ const dataOf = meaningsOf(
   ["apply_patch_call", "operation"],
   ["json_schema", "schema"],
   ["output_text", "annotations"],
-  ["text", "citations"]
+  ["text", "citations"],
+  ["browser_state", "tabs"],
+  ["download_started download_completed download_failed", "url"]
 )
 
 /** An object or a list, and what holds it by this key. */

@@ -57,13 +57,17 @@ const refused: ReadonlyArray<readonly [string, ReadonlyArray<object>, RegExp, st
   ]
 ]
 
+const found = { type: "search_result", source: "handbook", title: "A", content: [{ type: "text", text: "b" }] }
+
 const taken: ReadonlyArray<readonly [string, object, string?]> = [
   ["a prefill", { messages: [user("a"), bot("b")] }],
   ["a result without content", { tools, messages: [user("a"), call, user([{ ...result, content: undefined }])] }],
   ["a system message last", { messages: [user("a"), system] }, OPUS],
   ["a system message before the assistant", { messages: [user("a"), system, bot("b"), user("c")] }, OPUS],
   ["a tool that is cached", { tools: [{ ...tools[0], cache_control: { type: "ephemeral", ttl: "1h" } }] }],
-  ["metadata", { metadata: { user_id: "a" } }]
+  ["metadata", { metadata: { user_id: "a" } }],
+  ["a search result", { messages: [user([found])] }],
+  ["a search result of a tool", { tools, messages: [user("a"), call, user([{ ...result, content: [found] }])] }]
 ]
 
 layer(Sandbox.layer({ pace: 0 }))("simulated Claude", (it) => {
@@ -79,6 +83,23 @@ layer(Sandbox.layer({ pace: 0 }))("simulated Claude", (it) => {
     Effect.gen(function* () {
       const got = yield* post(claude(model), body(over))
       assert.strictEqual(got.status, 200, got.text)
+    })
+  )
+
+  it.effect.each([
+    ["browser", "read_page"],
+    ["computer", "screenshot"]
+  ] as const)("calls a tool of the %s toolset, and reads its result", ([family, name]) =>
+    Effect.gen(function* () {
+      const tools = [{ type: `${family}_toolset_20260801` }]
+      const asked = user("Look at it.")
+      const { json } = yield* post(claude(SONNET), body({ tools, tool_choice: { type: "any" }, messages: [asked] }))
+      const [call] = json.content
+      assert.deepInclude(call, { type: "tool_use", name, toolset_name: family })
+      const shown = { type: "browser_state", tabs: [{ tab_id: "1", title: "A", url: "https://a.example" }] }
+      const answer = { type: "tool_result", tool_use_id: call.id, toolset_name: family, content: [shown] }
+      const next = yield* post(claude(SONNET), body({ tools, messages: [asked, bot(json.content), user([answer])] }))
+      assert.include(next.json.content[0].text, `The tool ${name} answered`)
     })
   )
 })

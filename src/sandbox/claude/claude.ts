@@ -46,7 +46,7 @@ const BUDGET = 29
 const TOOL_SEARCH = "tool-search-tool-2025-10-19"
 const UPDATES = "thinking-display-updates-2026-08-18"
 
-const serverTool = /^(?:web_search|bash|text_editor|computer|tool_search_tool|memory)_/
+const serverTool = /^(?:web_search|bash|browser|text_editor|computer|tool_search_tool|memory)_/
 
 type ClaudeTool = Tool & { readonly strict?: boolean }
 
@@ -77,7 +77,9 @@ const toolOf = ({ platform, model: { version }, betas }: ClaudeContext): Shape<C
     insist({ [`tool type '${kind}' is not supported for this model`]: known })
     const unsearched = `Input tag '${kind}' found using 'type' does not match any of the expected tags: 'bash_20250124', 'custom'`
     insist({ [unsearched]: betas.includes(TOOL_SEARCH) || !kind.startsWith("tool_search_tool_") }, path)
-    return { name: stringOf(name), description: kind, schema: {} }
+    // A toolset has no name of its own: one of its tools stands for it.
+    const member = kind.startsWith("browser") ? "read_page" : "screenshot"
+    return { name: stringOf(name) || member, description: kind, schema: {} }
   }
 }
 

@@ -108,7 +108,12 @@ const called = { ...shared, ...names, "input!": dictionary }
 const blocks: Readonly<Record<string, Shape<Part>>> = {
   image: closed("type", { ...shared, "source!": image }, ({ source }) => source),
   document: closed("type title context citations", { ...shared, "source!": document }, ({ source }) => source),
-  tool_use: closed("type caller", called, ({ id, name, input }) => ({
+  search_result: closed(
+    "type citations",
+    { ...shared, "source!": text, "title!": text, "content!": list(dictionary) },
+    ({ content }) => ({ media: "a search result", tokens: countTokens(JSON.stringify(content)) })
+  ),
+  tool_use: closed("type caller toolset_name", called, ({ id, name, input }) => ({
     call: { id, name, json: JSON.stringify(input) }
   })),
   thinking: closed("type thinking signature", {}, ({ thinking, signature }, path) =>
@@ -119,8 +124,11 @@ const blocks: Readonly<Record<string, Shape<Part>>> = {
   )
 }
 
-/** Blocks of the search among tools, which come with its beta. */
 const nothing = (): Part => ({})
+/** Of a result of the browser toolset. */
+const browser_state = closed("type state_changes", { ...shared, "tabs!": list(dictionary) }, nothing)
+
+/** Blocks of the search among tools, which come with its beta. */
 const found = closed("type", { ...shared, "tool_name!": text }, nothing)
 const searches: typeof blocks = {
   server_tool_use: closed("type caller", called, nothing),
@@ -129,7 +137,7 @@ const searches: typeof blocks = {
 
 /** The types of blocks that only one role may send. */
 const places = {
-  user: ["image", "document", "tool_result"],
+  user: ["image", "document", "search_result", "tool_result"],
   assistant: ["tool_use", "thinking", "redacted_thinking", "server_tool_use", "tool_search_tool_result"]
 }
 
@@ -153,13 +161,13 @@ const blocksOf = (role: string, strict: boolean, searching: boolean): Shape<Read
     insist({ "cache_control cannot be set for empty text blocks": !empty }, path)
     return worded(value, path)
   }
-  const inner = listOf({ text: plain, ...blocks, ...(searching && { tool_reference: found }) })
+  const inner = listOf({ text: plain, ...blocks, browser_state, ...(searching && { tool_reference: found }) })
   const content: Shape<Json | undefined> = (value, path) => {
     if (typeof value !== "string" && value !== null) inner(value, path)
     return value
   }
   const answer = { ...shared, content }
-  const tool_result = closed("type tool_use_id is_error", answer, ({ tool_use_id: id, content }) => ({
+  const tool_result = closed("type tool_use_id toolset_name is_error", answer, ({ tool_use_id: id, content }) => ({
     result: { id: stringOf(id), content }
   }))
   const outer = listOf({ text: plain, ...blocks, tool_result, ...(searching && searches) })

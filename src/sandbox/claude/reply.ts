@@ -57,7 +57,10 @@ const blocksOf = ({ thinking, text, calls }: Plan, { turn, showsThinking, seed, 
     // A call without arguments streams only the empty fragment.
     const pieces = ["", ...(json === "{}" ? [] : fragments(json))]
     const deltas = pieces.map((partial_json) => ({ type: "input_json_delta", partial_json }))
-    return { kind: "call", write: () => ({ block: { type: "tool_use", id, name, input: argumentsOf(json) }, deltas }) }
+    const [, toolset_name] =
+      /^(\w+)_toolset_/.exec(turn.tools.find((tool) => tool.name === name)?.description ?? "") ?? []
+    const block = { type: "tool_use", id, name, input: argumentsOf(json), ...(toolset_name && { toolset_name }) }
+    return { kind: "call", write: () => ({ block, deltas }) }
   }
   const hidden = turn.thinks && flags.has("redacted") ? [redacted] : []
   const said = text === "" ? [] : [spoken]

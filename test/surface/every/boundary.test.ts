@@ -90,12 +90,43 @@ describe("messages", () => {
       { type: "text_editor_20250728", name: "str_replace_based_edit_tool" },
       { type: "computer_20250124", name: "computer", display_width_px: 800, display_height_px: 600 },
       { type: "memory_20250818", name: "memory" },
+      // A toolset has no name of its own.
+      { type: "browser_toolset_20260801", configs: { file_upload: { enabled: false } } },
+      { type: "computer_toolset_20260801" },
       { type: "tool_search_tool_regex_20251119", name: "tool_search_tool_regex" }
     ]
     const got = await send("/v1/messages", message(claude, "hi", { tools }))
     assert.strictEqual(got.status, 200, got.text)
     assert.deepStrictEqual(sent().tools, tools)
     assert.strictEqual(got.headers.get("x-gateway-adjusted"), "anthropic-beta:unset->tool-search-tool-2025-10-19")
+  })
+
+  it("what the caller's browser shows passes, as it is", async () => {
+    const state = {
+      type: "browser_state",
+      tabs: [{ tab_id: "1", title: "A", url, active: true }],
+      state_changes: [
+        { type: "tab_opened", tab_id: "1" },
+        { type: "download_started", download_id: "d", url }
+      ]
+    }
+    const turns = (content: object) => [
+      { role: "user", content: "hi" },
+      {
+        role: "assistant",
+        content: [{ type: "tool_use", id: "t", name: "navigate", input: {}, toolset_name: "browser" }]
+      },
+      {
+        role: "user",
+        content: [{ type: "tool_result", tool_use_id: "t", toolset_name: "browser", content: [content] }]
+      }
+    ]
+    const tools = [{ type: "browser_toolset_20260801" }]
+    const got = await send("/v1/messages", message(claude, "hi", { tools, messages: turns(state) }))
+    assert.strictEqual(got.status, 200, got.text)
+    assert.deepStrictEqual(sent().messages, turns(state))
+    const image = { ...state, image_url: url }
+    await refused("/v1/messages", message(claude, "hi", { tools, messages: turns(image) }), /content\.0\.image_url/)
   })
 })
 

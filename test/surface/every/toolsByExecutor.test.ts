@@ -25,6 +25,7 @@ describe("the messages format", () => {
 
   it.each([
     ...[undefined, null, "custom", "bash_20250124", "text_editor_20250728", "computer_20251124", "memory_20250818"],
+    ...["browser_toolset_20260801", "computer_toolset_20260801"],
     ...["str_replace_based_edit_tool", "tool_search_tool_regex_20251119", "tool_search_tool_bm25_20251119"]
   ])("passes %j", (type) => {
     assert.isUndefined(refuseServerTools({ tools: [{ ...(type === undefined ? {} : { type }), name: "mine" }] }))
