@@ -77,6 +77,7 @@ describe.concurrent("SIGTERM", () => {
       assert.strictEqual(code, 0)
       assert.isBelow(Date.now() - startedAt, 4500)
       assert.notInclude(stderr, '"level":"error"')
+      assert.match(stderr, /"level":"info","message":"stopping/)
       assert.deepStrictEqual(
         gateway
           .records()
