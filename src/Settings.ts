@@ -8,9 +8,10 @@ import { Config, ConfigProvider, Context, Duration, Effect, Option, Record, Reda
 import { setGlobalProxyFromEnv } from "./nodeHttp.ts"
 import { type CloudSettings, cloudsConfig } from "./settings/clouds.ts"
 import {
+  age,
   checked,
   count,
-  duration,
+  delay,
   flag,
   isLoopback,
   oneOf,
@@ -18,7 +19,9 @@ import {
   optionalChecked,
   port,
   refuse,
-  text
+  text,
+  timeBetween,
+  timeout
 } from "./settings/fields.ts"
 import { isNetworkList } from "./settings/networks.ts"
 
@@ -38,7 +41,7 @@ const own = Config.all({
   /** `auto`: sandbox when no cloud is configured and the address is loopback; `off`: refuse to start without a cloud. */
   sandbox: oneOf("GATEWAY_SANDBOX", ["auto", "on", "off"], "auto"),
   /** Time between the events of the sandbox's streams. */
-  sandboxPace: duration("GATEWAY_SANDBOX_PACE", Duration.millis(20)),
+  sandboxPace: delay("GATEWAY_SANDBOX_PACE", Duration.millis(20)),
   /** A catalog of the operator's own; the shipped one otherwise. */
   catalogFile: optional("GATEWAY_CATALOG_FILE"),
   /** Changes of it: prices, quotas, regions, weights, what is switched off. */
@@ -54,9 +57,9 @@ const own = Config.all({
   /** Whose tokens and client certificates are trusted beside keys. */
   identityFile: optional("GATEWAY_IDENTITY_FILE"),
   /** How long the keys outlive a key file that is gone or broken. */
-  keysGrace: duration("GATEWAY_KEYS_GRACE", minutes(10)),
+  keysGrace: age("GATEWAY_KEYS_GRACE", minutes(10)),
   /** The longest life of a new key. */
-  keysMaxAge: Config.option(Config.Duration("GATEWAY_KEYS_MAX_AGE")),
+  keysMaxAge: Config.option(Config.schema(timeBetween(1, Duration.infinity), "GATEWAY_KEYS_MAX_AGE")),
   /** Shared limits and quotas. */
   redisUrl: optionalChecked(
     "GATEWAY_REDIS_URL",
@@ -72,21 +75,21 @@ const own = Config.all({
   /** Takes lists that hold only text as content in every role of a chat, and joins them. */
   textArrays: flag("GATEWAY_TEXT_ARRAYS", false),
   /** Whole-request deadlines, without and with a stream. */
-  requestCeiling: duration("GATEWAY_REQUEST_CEILING", minutes(5)),
-  streamCeiling: duration("GATEWAY_STREAM_CEILING", minutes(15)),
+  requestCeiling: timeout("GATEWAY_REQUEST_CEILING", minutes(5)),
+  streamCeiling: timeout("GATEWAY_STREAM_CEILING", minutes(15)),
   /** Longest silence of an upstream stream. */
-  streamIdleTimeout: duration("GATEWAY_STREAM_IDLE_TIMEOUT", minutes(5)),
+  streamIdleTimeout: timeout("GATEWAY_STREAM_IDLE_TIMEOUT", minutes(5)),
   /** Whether `/docs`, `/openapi.json` and more than the usage notice at `/` are served; `public` in the sandbox, else `off`. */
   docs: Config.option(Config.Literals(["public", "off"], "GATEWAY_DOCS")),
   /** Time between SSE comments on a silent stream; also the wait for the first frame before 200 is committed. */
-  heartbeat: duration("GATEWAY_HEARTBEAT", seconds(15)),
+  heartbeat: timeout("GATEWAY_HEARTBEAT", seconds(15)),
   /** How long a caller may take to send its headers, its body. */
-  headersTimeout: duration("GATEWAY_HEADERS_TIMEOUT", seconds(10)),
-  bodyTimeout: duration("GATEWAY_BODY_TIMEOUT", seconds(30)),
+  headersTimeout: timeout("GATEWAY_HEADERS_TIMEOUT", seconds(10)),
+  bodyTimeout: timeout("GATEWAY_BODY_TIMEOUT", seconds(30)),
   /** Requests at a time; more get 503 with `retry-after`. */
   maxInFlight: count("GATEWAY_MAX_IN_FLIGHT", 10_000),
   /** How long a request may wait for the quota that a deployment has with its cloud. */
-  queueWait: duration("GATEWAY_QUEUE_WAIT", seconds(0)),
+  queueWait: delay("GATEWAY_QUEUE_WAIT", seconds(0)),
   /** The part of the clouds' quotas in the catalog that this process may use. */
   cloudQuotaShare: Config.schema(
     Schema.NumberFromString.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(1)),
@@ -113,8 +116,8 @@ const own = Config.all({
   /** `pretty` on a terminal, else `json`. */
   logFormat: Config.option(Config.Literals(["pretty", "json"], "GATEWAY_LOG_FORMAT")),
   /** On SIGTERM the listener closes after the delay; streams may finish until the timeout. */
-  drainDelay: duration("GATEWAY_DRAIN_DELAY", seconds(0)),
-  drainTimeout: duration("GATEWAY_DRAIN_TIMEOUT", seconds(30)),
+  drainDelay: delay("GATEWAY_DRAIN_DELAY", seconds(0)),
+  drainTimeout: delay("GATEWAY_DRAIN_TIMEOUT", seconds(30)),
   /** Surfaces whose tool definitions are screened: a comma-separated list of chat, responses, messages. */
   screenSurfaces: checked(
     "GATEWAY_SCREEN_SURFACES",

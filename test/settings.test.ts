@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Result } from "effect"
 import { formatBoundary, parseBoundary } from "../src/catalog/Level.ts"
+import { explainSetting } from "../src/operators/cli/run.ts"
 import { type Environment, load } from "../src/Settings.ts"
 import { settingNames, unknownSettingLines } from "../src/unknownSettings.ts"
 
@@ -106,6 +107,40 @@ describe("GATEWAY_REDIS_URL", () => {
     { GATEWAY_REDIS_URL: "rediss://:p@redis.example:6379" },
     { GATEWAY_REDIS_URL: "redis://redis:6379", GATEWAY_REDIS_INSECURE: "true" }
   ])("%o is taken", (environment) => load(environment))
+})
+
+describe("a time", () => {
+  const limits = [
+    "REQUEST_CEILING",
+    "STREAM_CEILING",
+    "STREAM_IDLE_TIMEOUT",
+    "HEARTBEAT",
+    "HEADERS_TIMEOUT",
+    "BODY_TIMEOUT"
+  ]
+  const waits = ["QUEUE_WAIT", "DRAIN_DELAY", "DRAIN_TIMEOUT", "SANDBOX_PACE"]
+  const says = (name: string, value: string) =>
+    Effect.map(Effect.flip(load({ [name]: value })), (error) => explainSetting(error))
+
+  it.effect.each([...limits, ...waits].map((name) => `GATEWAY_${name}`))("%s fits a timer", (name) =>
+    Effect.gen(function* () {
+      yield* load({ [name]: "24 days" })
+      const least = limits.includes(name.slice("GATEWAY_".length)) ? "be at least 1 millisecond" : "not be below zero"
+      assert.strictEqual(yield* says(name, "-1 seconds"), `${name} must ${least}`)
+      for (const long of ["25 days", "Infinity"])
+        assert.strictEqual(yield* says(name, long), `${name} must be at most 24d`)
+    })
+  )
+
+  it.effect.each([...limits.map((name) => `GATEWAY_${name}`), "GATEWAY_KEYS_MAX_AGE"])("%s is above zero", (name) =>
+    Effect.map(says(name, "0 seconds"), (said) => assert.strictEqual(said, `${name} must be at least 1 millisecond`))
+  )
+
+  it.effect.each(waits.map((name) => `GATEWAY_${name}`))("%s may be zero", (name) => load({ [name]: "0 seconds" }))
+
+  it.effect("that is only compared may be long", () =>
+    load({ GATEWAY_KEYS_GRACE: "60 days", GATEWAY_KEYS_MAX_AGE: "365 days" })
+  )
 })
 
 describe("GATEWAY_WORKERS", () => {

@@ -8,7 +8,7 @@ import type { ClientCertificate } from "../cloud/connections.ts"
 import { parser, readNamed } from "../limits/files.ts"
 import { allUnique, ShortName } from "../limits/KeyFile.ts"
 import { readRegularText } from "../regularFile.ts"
-import { BaseUrl, hostOf, isLoopback } from "../settings/fields.ts"
+import { BaseUrl, hostOf, isLoopback, timeBetween } from "../settings/fields.ts"
 import { tlsPolicy } from "../tlsPolicy.ts"
 import { OperatorError } from "../wire/OperatorError.ts"
 import { guardedSurfaces } from "./places.ts"
@@ -45,11 +45,7 @@ export const GuardSettings = Schema.Struct({
   when: Schema.Literals(["before", "after", "both"]),
   action: Schema.Literals(["block", "flag", "redact"]),
   /** How long it may take; two seconds unless set. */
-  deadline: Schema.optional(
-    Schema.DurationFromString.check(
-      Schema.makeFilter((time) => Duration.isLessThanOrEqualTo(time, longest) || "must be at most 60 seconds")
-    )
-  ),
+  deadline: Schema.optional(timeBetween(1, longest)),
   /** What becomes of a request when it does not answer; refused unless set. */
   onFailure: Schema.optional(Schema.Literals(["refuse", "pass"])),
   /** How much of a stream is held back where it blocks or redacts; a sentence unless set. */

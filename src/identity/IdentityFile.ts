@@ -5,7 +5,7 @@ import { Duration, Effect, Schema } from "effect"
 import { parser, readNamed } from "../limits/files.ts"
 import { allUnique, Name, permissionFields, ShortName } from "../limits/KeyFile.ts"
 import { readRegular } from "../regularFile.ts"
-import { isLoopback } from "../settings/fields.ts"
+import { isLoopback, timeBetween } from "../settings/fields.ts"
 import { rephrase } from "../wire/OperatorError.ts"
 
 /** Signature algorithms of tokens: those of FIPS 186-5 with keys of two parts. */
@@ -30,12 +30,6 @@ const Jwks = Schema.NonEmptyString.check(
 )
 export const isUrl = (source: string): boolean => /^https?:/i.test(source) && URL.canParse(source)
 
-/** Long enough for every clock and every token of people; what an issuer grants for longer is a static key. */
-const upTo = (most: Duration.Duration) =>
-  Schema.DurationFromString.check(
-    Schema.makeFilter((time) => Duration.isLessThanOrEqualTo(time, most) || `must be at most ${Duration.format(most)}`)
-  )
-
 export const Issuer = Schema.Struct({
   /** The `iss` of its tokens, to the letter. */
   issuer: Schema.NonEmptyString,
@@ -43,10 +37,10 @@ export const Issuer = Schema.Struct({
   audience: Schema.Union([Schema.NonEmptyString, Schema.Array(Schema.NonEmptyString).check(Schema.isMinLength(1))]),
   jwks: Jwks,
   algorithms: Schema.optional(Schema.Array(Schema.Literals(algorithms)).check(Schema.isMinLength(1))),
-  /** How far its clock may be from this machine's; a minute unless set. */
-  clockSkew: Schema.optional(upTo(Duration.minutes(5))),
-  /** The longest time between `iat` and `exp`; an hour unless set. */
-  maxLifetime: Schema.optional(upTo(Duration.days(1)))
+  /** How far its clock may be from this machine's; a minute unless set. The most is enough for every clock. */
+  clockSkew: Schema.optional(timeBetween(0, Duration.minutes(5))),
+  /** The longest time between `iat` and `exp`; an hour unless set. What an issuer grants for more than a day is a static key. */
+  maxLifetime: Schema.optional(timeBetween(1, Duration.days(1)))
 })
 export type Issuer = typeof Issuer.Type
 

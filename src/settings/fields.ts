@@ -1,5 +1,5 @@
 /** Kinds of settings: numbers, times, addresses, and the message for a wrong one. */
-import { Config, ConfigProvider, type Duration, Schema } from "effect"
+import { Config, ConfigProvider, Duration, Schema } from "effect"
 
 export const text = (name: string, fallback: string) => Config.String(name).pipe(Config.withDefault(fallback))
 export const optional = (name: string) => Config.option(Config.String(name))
@@ -11,8 +11,23 @@ export const secret = (name: string) => Config.option(Config.Redacted(name))
 export const checked = (name: string, holds: (value: string) => boolean, message: string) =>
   Config.schema(Schema.String.check(Schema.makeFilter((value) => (holds(value) ? undefined : message))), name)
 export const optionalChecked = (...setting: Parameters<typeof checked>) => Config.option(checked(...setting))
-export const duration = (name: string, fallback: Duration.Duration) =>
-  Config.Duration(name).pipe(Config.withDefault(fallback))
+/** A time from `least` milliseconds on: 0 where none may be waited for, 1 where zero would end what it limits before it began. */
+export const timeBetween = (least: 0 | 1, most: Duration.Duration) =>
+  Schema.DurationFromString.check(
+    Schema.makeFilter((time) => {
+      if (Duration.toMillis(time) < least)
+        return least === 0 ? "must not be below zero" : "must be at least 1 millisecond"
+      return Duration.isLessThanOrEqualTo(time, most) || `must be at most ${Duration.format(most)}`
+    })
+  )
+/** Node's timers keep 24.8 days; a longer time fires immediately, as one below zero does. */
+const longestTimer = Duration.days(24)
+const time = (least: 0 | 1, most: Duration.Duration) => (name: string, fallback: Duration.Duration) =>
+  Config.schema(timeBetween(least, most), name).pipe(Config.withDefault(fallback))
+export const delay = time(0, longestTimer)
+export const timeout = time(1, longestTimer)
+/** A time that is compared, and never waited for. */
+export const age = time(0, Duration.infinity)
 export const count = (name: string, fallback: number) =>
   Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isGreaterThan(0)), name).pipe(
     Config.withDefault(fallback)

@@ -407,7 +407,14 @@ describe("GATEWAY_GUARDS_FILE", () => {
         version: 1,
         guards: [{ name: "a", url: "http://127.0.0.1", when: "before", action: "flag", deadline: "2 minutes" }]
       },
-      /60/
+      /at most 1m/
+    ],
+    [
+      {
+        version: 1,
+        guards: [{ name: "a", url: "http://127.0.0.1", when: "before", action: "flag", deadline: "-1 seconds" }]
+      },
+      /at least 1 millisecond/
     ]
   ])("%j stops the start", async (content, message) => {
     const file = guardsFile([])

@@ -435,6 +435,16 @@ describe("the identity file", () => {
     ["HS256", () => everybody({ issuers: [{ ...everybody().issuers[0], algorithms: ["HS256"] }] }), /ES256/],
     ["a year", () => everybody({ issuers: [{ ...everybody().issuers[0], maxLifetime: "365 days" }] }), /at most/],
     [
+      "no lifetime",
+      () => everybody({ issuers: [{ ...everybody().issuers[0], maxLifetime: "0 seconds" }] }),
+      /at least/
+    ],
+    [
+      "a skew below zero",
+      () => everybody({ issuers: [{ ...everybody().issuers[0], clockSkew: "-1 seconds" }] }),
+      /below zero/
+    ],
+    [
       "plain HTTP",
       () => everybody({ issuers: [{ ...everybody().issuers[0], jwks: "http://issuer.example/keys" }] }),
       /https/
