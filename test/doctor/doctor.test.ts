@@ -199,6 +199,16 @@ describe("doctor", () => {
       "key file",
       /^warn: .*none of 0.*\nwarn: .*others may read it \(mode 0644\) -> chmod 600/s
     ],
+    [
+      "limits on cost without prices",
+      () => ({
+        BEDROCK_REGION: "us-gov-west-1",
+        AWS_BEARER_TOKEN_BEDROCK: "x",
+        GATEWAY_KEYS_FILE: file("costs.json", '{"version":1,"keys":[],"teams":[{"name":"blue","monthlyCost":5}]}')
+      }),
+      "key file",
+      /\nwarn: blue: with a limit on cost, and (\d+) of \1 IDs have no price, .* -> .*#prices/
+    ],
     ["broken keys", () => ({ GATEWAY_KEYS_FILE: file("broken.json", "{") }), "key file", /^fail: .*is not a key file/],
     [
       "plain HTTP",

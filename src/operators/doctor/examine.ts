@@ -2,10 +2,11 @@
 import { Context, Effect, Layer, Option, Result } from "effect"
 import type { Catalog } from "../../catalog/Catalog.ts"
 import { loadCatalog } from "../../catalog/CatalogStore.ts"
+import { requestable } from "../../catalog/Resolver.ts"
 import { cloudsOf } from "../../cloud/Providers.ts"
 import { applyProxyRule } from "../../proxy.ts"
 import { type Environment, type GatewaySettings, load } from "../../Settings.ts"
-import { type CloudSettings, servesSandbox } from "../../settings/clouds.ts"
+import { type CloudSettings, servesSandbox, sitesOf } from "../../settings/clouds.ts"
 import { applyTlsPolicy } from "../../tlsPolicy.ts"
 import { explainSetting } from "../cli/run.ts"
 import { cloudChecks } from "./clouds.ts"
@@ -46,6 +47,8 @@ export const examine = Effect.fnUntraced(function* (environment: Environment, li
   applyProxyRule(gateway)
   applyTlsPolicy()
   const { catalog, clouds, sandbox } = yield* setupOf(gateway, configured)
+  const served = Result.isSuccess(catalog) ? requestable(catalog.success, sitesOf(clouds)).list : []
+  const prices = served.map(({ deployment }) => deployment.prices)
   const whereSet = (file: Option.Option<string>, check: (file: string) => Check) =>
     Option.toArray(Option.map(file, check))
   return yield* runChecks([
@@ -53,7 +56,7 @@ export const examine = Effect.fnUntraced(function* (environment: Environment, li
     ["clouds", cloudsFound(gateway, configured)],
     ["catalog", catalogFound(gateway, clouds)],
     ...(sandbox ? [] : cloudChecks(gateway, clouds)),
-    ["key file", files.keysFound(gateway, sandbox)],
+    ["key file", files.keysFound(gateway, sandbox, prices)],
     ["tls", files.tlsFound(gateway)],
     ...whereSet(gateway.extraCaCerts, (file) => ["extra CA", files.bundleFound(file)]),
     ...cloudsOf(configured).flatMap(({ certificate = Option.none(), name }) =>

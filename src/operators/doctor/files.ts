@@ -14,7 +14,7 @@ import { readIdentity } from "../../identity/IdentityFile.ts"
 import { trustOf } from "../../identity/identityLayer.ts"
 import type { IssuerKeys } from "../../identity/token.ts"
 import { readIfExists, writeProblem } from "../../limits/files.ts"
-import { isOver, parseBook } from "../../limits/KeyFile.ts"
+import { isOver, type KeyBook, parseBook } from "../../limits/KeyFile.ts"
 import { readSigner } from "../../limits/usageChain.ts"
 import { checkTlsFiles } from "../../listener.ts"
 import { refusePlainHttp } from "../../plainHttp.ts"
@@ -38,7 +38,27 @@ const modeFound = Effect.fnUntraced(function* (file: string, mayChange: typeof f
   return [found(`${file}: others may ${changed ? "change" : "read"} it (mode ${octal})`, `chmod 600 ${file}`)]
 })
 
-export const keysFound = Effect.fnUntraced(function* ({ keysFile }: GatewaySettings, sandbox: boolean) {
+/** Keys and teams with a limit on cost may not use what has no price. `prices`: of each ID that is served. */
+const pricesFound = ({ keys, teams }: KeyBook, prices: ReadonlyArray<unknown>) => {
+  const limited = [...keys.filter(({ revoked }) => revoked === undefined), ...teams].filter(
+    (one) => one.dailyCost !== undefined || one.monthlyCost !== undefined
+  )
+  const without = prices.filter((price) => price === undefined).length
+  if (limited.length === 0 || without === 0) return []
+  const names = limited.map(({ name }) => name).join(", ")
+  return [
+    warn(
+      `${names}: with a limit on cost, and ${without} of ${prices.length} IDs have no price, which refuses them (403)`,
+      "Give them prices, in a catalog or an overlay: docs/operation.md#prices."
+    )
+  ]
+}
+
+export const keysFound = Effect.fnUntraced(function* (
+  { keysFile }: GatewaySettings,
+  sandbox: boolean,
+  prices: ReadonlyArray<unknown>
+) {
   const create = "Create a key: npm run gateway -- keys create --name NAME"
   const text = yield* readIfExists(keysFile)
   if (text === undefined) {
@@ -46,13 +66,15 @@ export const keysFound = Effect.fnUntraced(function* ({ keysFile }: GatewaySetti
       ? ok(`the sandbox takes sandbox-key; ${keysFile} does not exist`)
       : warn(`${keysFile} does not exist: no caller has a key`, create)
   }
-  const { keys } = yield* parseBook(keysFile, text)
+  const book = yield* parseBook(keysFile, text)
+  const { keys } = book
   const now = yield* Clock.currentTimeMillis
   const { length } = keys.filter((key) => !isOver(key, now))
   return [
     length === 0
       ? warn(`${keysFile}: none of ${keys.length} keys works`, create)
       : ok(`${keysFile}: ${length} of ${keys.length} keys work`),
+    ...pricesFound(book, prices),
     ...(yield* modeFound(keysFile, fail))
   ]
 })
