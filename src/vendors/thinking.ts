@@ -72,7 +72,8 @@ export const chatThinking = (chat: ChatRequest, model: Model, mayThink: boolean)
   const fits = mayThink && (asked === undefined || asked > minBudget)
   const off = api === "none" || (api === "budgeted" && !fits)
   const effort: Effort = off && optional ? "none" : wanted
-  const maxTokens = asked ?? Math.min(budgets[effort] + outputRoom, model.maxOutputTokens)
+  // A turn that lacks its thinking has as much room as the others of its loop.
+  const maxTokens = asked ?? Math.min(budgets[wanted] + outputRoom, model.maxOutputTokens)
   const budget = Math.max(minBudget, Math.min(budgets[effort], maxTokens - minBudget))
   return { effort, wanted, budget, maxTokens }
 }

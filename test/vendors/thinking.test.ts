@@ -100,7 +100,7 @@ describe("chat: sampling and forced tools (docs/api.md#reasoning, rules 5 and 6)
     ]
     const body = say(sonnet, { ...asked, messages })
     expect(body).not.toHaveProperty("thinking")
-    expect([body.temperature, body.tool_choice, body.max_tokens]).toEqual([0.3, { type: "any" }, 4096])
+    expect([body.temperature, body.tool_choice, body.max_tokens]).toEqual([0.3, { type: "any" }, 12_288])
   })
 })
 
@@ -138,8 +138,10 @@ describe("chat: a tool loop of a client that keeps no thinking", () => {
       const { adjusted, body } = request(sonnet, { messages })
       expect(body.thinking !== undefined).toBe(thinks)
       expect(adjusted.includes("reasoning_effort:unset->none")).toBe(!thinks)
+      expect(body.max_tokens).toBe(12_288)
       const asking = request(sonnet, { messages, reasoning_effort: "high" })
       expect(asking.body.thinking !== undefined).toBe(thinks)
+      expect(asking.body.max_tokens).toBe(20_480)
       expect(asking.adjusted.includes("reasoning_effort:high->none")).toBe(!thinks)
       expect(request(sonnet, { messages, reasoning_effort: "none" }).adjusted.join()).not.toContain("reasoning_effort")
     }
