@@ -3,7 +3,8 @@ import { type Duration, Effect, Layer, Option } from "effect"
 import { endsIn } from "../identity/certificate.ts"
 import { recordGuard } from "../telemetry/metrics.ts"
 import { watchFile } from "../watchFile.ts"
-import { objectOf, readObject } from "../wire/json.ts"
+import { objectOf } from "../wire/json.ts"
+import { readExactObject } from "../wire/parse.ts"
 import { inSlices } from "../wire/slices.ts"
 import { makeDetectors } from "./detector.ts"
 import { type About, type Guard, Guards } from "./Guard.ts"
@@ -31,7 +32,7 @@ const linesOf = (value: object): string => {
 
 /** A text as markings are looked for in it. The JSON text stays, because parsing drops the first of two equal keys. */
 const scanned = ({ place, text }: PlacedText): string => {
-  const value = place === "arguments" ? readObject(text) : undefined
+  const value = place === "arguments" ? readExactObject(text) : undefined
   return value === undefined ? text : `${text}\n${linesOf(value)}`
 }
 

@@ -59,8 +59,17 @@ export const setField = <Value>(fields: { [key: string]: Value }, key: string, v
   } else fields[key] = value
 }
 
-/** Texts that may have such keys. */
-export const hasNumberedKey = (text: string): boolean => /"(?:0|[1-9]\d*)"\s*:/.test(text)
+const numberedKey = /"(?:0|[1-9]\d*)"\s*:/
+
+/**
+ * A key with an escape: the engine may take it for another that it has read before (docs/architecture.md#json). Its last quote is none
+ * of JSON in a string, which is escaped.
+ */
+const escapedKey = /(?<=(?<!\\)(?:\\\\)*)"\s*:(?<=\\"?[^"]*"\s*:)/
+
+/** Texts that may have keys which the engine would put in another order or misread. */
+export const hasHardKey = (text: string): boolean =>
+  numberedKey.test(text) || (text.includes("\\") && escapedKey.test(text))
 
 /** The largest of the numbers that come first. */
 const maxIndex = 2 ** 32 - 2

@@ -4,7 +4,7 @@
  * (docs/decisions.md#work-in-slices); the values are the same.
  */
 import { Effect, Result } from "effect"
-import { hasNumberedKey, isRaw, type Json, type JsonObject, readObject } from "./json.ts"
+import { hasHardKey, isRaw, type Json, type JsonObject, readObject } from "./json.ts"
 import {
   maxDepth,
   maxFields,
@@ -82,7 +82,7 @@ const onlyDepth = (): Required<ParseLimits> => ({
   nameBytes: Number.POSITIVE_INFINITY
 })
 
-/** By the engine's parser, for texts without keys that are numbers, of which it would change the order. */
+/** By the engine's parser, for texts without keys that it would put in another order or misread. */
 const parseByEngine = (text: string, numbers: Numbers): unknown => {
   const { numberOf, sign } = readings[numbers]
   return sign.test(text) ? JSON.parse(text, reviver(numberOf)) : JSON.parse(text)
@@ -92,7 +92,7 @@ const parser =
   (numbers: Numbers) =>
   (text: string): unknown => {
     const { numberOf } = readings[numbers]
-    const inOrder = hasNumberedKey(text)
+    const inOrder = hasHardKey(text)
       ? Result.getOrUndefined(runNow(parseInSlices(Buffer.from(text), { ...onlyDepth(), numberOf })))
       : undefined
     return inOrder ?? parseByEngine(text, numbers)
@@ -193,13 +193,13 @@ export const measure = (bytes: Buffer, depthLimit: number, fieldLimit: number): 
 
 /**
  * By the engine, where the text is small and within its limits by `tokens` (`measure`). The sliced parser says where a text is no JSON,
- * and keeps the order of keys that the engine's would change.
+ * and reads the keys that are hard for the engine's.
  */
 const read = (bytes: Buffer, numbers: Numbers, limits: ParseLimits, tokens: number | undefined) => {
   const { budget } = limits
   if (tokens !== undefined && tokens <= budget.tokens) {
     const text = bytes.toString("utf8")
-    const parsed = hasNumberedKey(text) ? Result.fail(undefined) : Result.try(() => parseByEngine(text, numbers))
+    const parsed = hasHardKey(text) ? Result.fail(undefined) : Result.try(() => parseByEngine(text, numbers))
     if (Result.isSuccess(parsed)) {
       budget.tokens -= tokens
       return Effect.succeed(parsed.success)

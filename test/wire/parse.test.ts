@@ -1,7 +1,16 @@
 /** JSON read and printed in slices: the same as `JSON.parse` and `JSON.stringify`, within a budget (docs/api.md#limits). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Result, Schema } from "effect"
-import { type Budget, exactNumberOf, measure, newBudget, parse, parseExact, parseReply } from "../../src/wire/parse.ts"
+import {
+  type Budget,
+  exactNumberOf,
+  measure,
+  newBudget,
+  parse,
+  parseExact,
+  parseReply,
+  parseWritten
+} from "../../src/wire/parse.ts"
 import { maxDepth, maxFields, maxNameBytes, maxTokens, parseInSlices } from "../../src/wire/parseInSlices.ts"
 import { jsonText, print, printPieces } from "../../src/wire/print.ts"
 
@@ -61,6 +70,26 @@ describe("the doors", () => {
       assert.strictEqual(1_000_000 - budget.tokens, text.replaceAll(/[^,:]/g, "").length)
     }
   })
+
+  // The engine takes a key for the one that came after the same keys before, where that one is how this one begins in its text.
+  it.each(["\\n", '\\"', "\\u0041", "b\\n", '\\"c', "\\n\\\\", "\\ud800", "\\\\\\n"])(
+    "have the key %s as it is, whatever was read before",
+    async (written) => {
+      const key: string = JSON.parse(`"${written}"`)
+      for (const text of [`{"a":1,"${written}":2}`, `{"a":1,"${written}" :2}`, `[{"a":":","${written}":"\\":"}]`]) {
+        JSON.parse(JSON.stringify({ a: 1, [written.slice(0, key.length)]: 2 }))
+        const bytes = Buffer.from(text)
+        for (const value of [
+          parseExact(text),
+          parseWritten(text),
+          await Effect.runPromise(parse(bytes, { budget: newBudget() })),
+          await Effect.runPromise(parseReply(bytes, "written"))
+        ]) {
+          assert.deepStrictEqual(Object.keys(Array.isArray(value) ? value[0] : Object(value)), ["a", key])
+        }
+      }
+    }
+  )
 
   it("keep the numbers of a reply as they were written where it is printed again", async () => {
     for (const text of [long("1.0"), long("-0"), long("1e3"), "[1.0,-0,1e3]"]) {

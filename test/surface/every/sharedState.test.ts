@@ -61,9 +61,12 @@ describe("two keys", () => {
   })
   let upstream: FakeUpstream
   let gateway: Gateway
+  /** The body of the last call. */
+  let received = ""
   beforeAll(async () => {
     /** Does what the message says, or says it again. */
     upstream = await fakeUpstream(async (socket, { body, path }) => {
+      received = body
       const { messages } = JSON.parse(body)
       const { content } = messages[0] as { readonly content: string | readonly [{ readonly text: string }] }
       const text = typeof content === "string" ? content : content[0].text
@@ -143,6 +146,18 @@ describe("two keys", () => {
       )
     })
   }
+
+  it("the names in one's schema are not read as those of the other's", async () => {
+    const [model] = models
+    const send = async (key: Key, property: string) => {
+      const tools = [{ name: "t", input_schema: { type: "object", properties: { same: {}, [property]: {} } } }]
+      await post(`${gateway.url}/v1/messages`, message(model, "hello", { tools }), { "x-api-key": secrets[key] })
+      assert.include(received, JSON.stringify({ same: {}, [property]: {} }))
+    }
+    await send("a", "\n")
+    await send("b", "\\")
+    await send("a", "\n")
+  })
 
   it("the limits of one are not the other's", async () => {
     const [model] = models
