@@ -65,10 +65,18 @@ export const makeSourceOf = (trusted: Option.Option<string>) => {
 const unauthenticated = (message: string, why: Refusal = "certificate") =>
   new GatewayError({ reason: "unauthenticated", message, refused: { why } })
 
+/** In Python in the spelling of Anthropic's SDK, whose older versions send a key of their own beside a header in another one. */
+const bySdk = 'as default_headers={"X-Api-Key": "…"} (Python) or defaultHeaders: {"x-api-key": "…"} (TypeScript)'
+
 /** Most client libraries send a key in `Authorization`. */
 const onlyAuthorization = unauthenticated(
-  'The API key is missing: Authorization is not read. Send your key in the header x-api-key; with an SDK, as default_headers={"x-api-key": "…"} (Python) or defaultHeaders: {"x-api-key": "…"} (TypeScript).',
+  `The API key is missing: Authorization is not read. Send your key in the header x-api-key; with an SDK, ${bySdk}.`,
   "missing"
+)
+
+const twoKeys = unauthenticated(
+  `There is more than one API key. Send one header x-api-key; with an SDK that sends a key of its own, ${bySdk}.`,
+  "unknown"
 )
 
 /** Whether a header came twice: Node takes the first, and a proxy may have checked the other. */
@@ -132,7 +140,8 @@ const makeAuthenticate = Effect.gen(function* () {
 
   return (request: Request): Effect.Effect<CallerIdentity, GatewayError> => {
     const secret = request.headers["x-api-key"] ?? ""
-    if (secret !== "") return byKey(secret)
+    // Node joins headers that come twice.
+    if (secret !== "") return secret.includes(", ") ? Effect.fail(twoKeys) : byKey(secret)
     if (Option.isSome(identity) || bearerKeys) return withoutApiKey(request)
     return request.headers.authorization === undefined ? byKey("") : Effect.fail(onlyAuthorization)
   }

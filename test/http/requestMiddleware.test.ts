@@ -152,14 +152,16 @@ describe("authentication", () => {
 
   it("takes no key twice, not even the same", async () => {
     const body = JSON.stringify(message("claude-sonnet-4-5:il5"))
-    for (const keys of [
-      "x-api-key: sandbox-key\r\nx-api-key: sandbox-key\r\n",
-      "x-api-key: bad\r\nX-API-Key: sandbox-key\r\n",
-      "x-api-key: sandbox-key, bad\r\n",
-      "x-api-key: s\xe4ndbox-key\r\n",
-      "x-api-key:\r\n",
-      `x-api-key: ${"k".repeat(20_000)}\r\n`
-    ]) {
+    const twice = /There is more than one API key\. Send one header x-api-key/
+    const invalid = /The API key is missing or invalid/
+    for (const [keys, message] of [
+      ["x-api-key: sandbox-key\r\nx-api-key: sandbox-key\r\n", twice],
+      ["x-api-key: bad\r\nX-API-Key: sandbox-key\r\n", twice],
+      ["x-api-key: sandbox-key, bad\r\n", twice],
+      ["x-api-key: s\xe4ndbox-key\r\n", invalid],
+      ["x-api-key:\r\n", invalid],
+      [`x-api-key: ${"k".repeat(20_000)}\r\n`, invalid]
+    ] as const) {
       const caller = raw(gateway.port)
       caller.socket.write(
         Buffer.from(
@@ -167,7 +169,9 @@ describe("authentication", () => {
           "latin1"
         )
       )
-      assert.match(await caller.until(/\}\}$/), /^HTTP\/1\.1 401 [\s\S]*authentication_error/)
+      const reply = await caller.until(/\}\}$/)
+      assert.match(reply, /^HTTP\/1\.1 401 [\s\S]*authentication_error/)
+      assert.match(reply, message)
       caller.socket.destroy()
     }
     assert.notMatch(gateway.logs.join("\n"), /sandbox-key|ndbox-key|kkkkkk/)
