@@ -83,3 +83,9 @@ export const retryDelayOf = ({ details }: JsonObject): number | undefined => {
   }
   return undefined
 }
+
+/** Of Google's `error`, in an event of any model that it serves. Its `code`, which is HTTP's, may be missing in a stream. */
+export const googleFault = (error: JsonObject): Refused => {
+  const status = isTimeout(error) ? 504 : (errorStatusOf(error.code) ?? statusOfWord(error.status))
+  return refused(status, textOf(error.message), retryDelayOf(error))
+}

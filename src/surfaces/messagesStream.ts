@@ -4,7 +4,7 @@ import { messagesErrorBody } from "../contract/Errors.ts"
 import type { Governance } from "../contract/Governance.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import { type Frame, outputBytes, type Progress, type Protocol } from "../stream/Frame.ts"
-import { isFilter, isGuarded } from "../vendors/answer.ts"
+import { eventTypeOf, isFilter, isGuarded } from "../vendors/answer.ts"
 import { claudeFault, overlayUsage, tokensOf, totalsAtEnd } from "../vendors/claude/reply.ts"
 import { arrayOf, isObject, type JsonObject, numberOf, objectOf, omitNull, readObject, textOf } from "../wire/json.ts"
 import { readExactObject } from "../wire/parse.ts"
@@ -59,7 +59,7 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
     const read = readObject(data)
     const fields = objectOf(read)
     // Clients read the name of an event or the `type` of its data.
-    const type = textOf(fields.type)
+    const type = eventTypeOf(fields)
     const name = event ?? type ?? ""
     const key = numberOf(fields.index) ?? -1
     guarded ||= isGuarded(fields)

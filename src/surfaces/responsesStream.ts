@@ -6,6 +6,7 @@ import { unreadable } from "../catalog/UpstreamFault.ts"
 import type { Scrub } from "../cloud/fault.ts"
 import type { Called, CallPiece } from "../governance/accumulate.ts"
 import { type Frame, outputBytes, type Progress, type Protocol, type Summary } from "../stream/Frame.ts"
+import { eventTypeOf } from "../vendors/answer.ts"
 import { responsesFault } from "../vendors/responses/reply.ts"
 import { isObject, type Json, type JsonObject, numberOf, textOf } from "../wire/json.ts"
 import { readExactObject } from "../wire/parse.ts"
@@ -130,7 +131,7 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
 
   /** The frame of one event; undefined for one that says nothing to the caller, or that ends the stream with a fault. */
   const frameOf = (event: Event, given: JsonObject | undefined): Frame | undefined => {
-    const type = textOf(given?.type)
+    const type = given && eventTypeOf(given)
     const name = event.event ?? type ?? ""
     // Clients go by either.
     if (given === undefined || (type !== undefined && type !== name)) return broken()

@@ -8,7 +8,7 @@ import type { Tokens } from "../catalog/Tokens.ts"
 import { type Broken, invalidBody, type UpstreamFault, unfinished } from "../catalog/UpstreamFault.ts"
 import type { Completion, CompletionChunk, FinishReason, Usage } from "../contract/ChatReply.ts"
 import type { Governance } from "../contract/Governance.ts"
-import { arrayOf, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { meaningsOf } from "../wire/words.ts"
 import type { Ending, Piece, Pieces, ReplyReader, Served } from "./Dialect.ts"
 
@@ -148,6 +148,10 @@ export const finishOfWord = (word: string | undefined, guarded = false): Result.
 
 /** Whether a vendor's finish reason is that of a filter; an unknown one is not, on surfaces that pass it on. */
 export const isFilter = (word: Json | undefined): boolean => meanings.get(textOf(word) ?? "") === "content_filter"
+
+/** The type of an event. An error without one is that of the cloud in front of the API. */
+export const eventTypeOf = ({ type, error }: JsonObject): string | undefined =>
+  textOf(type) ?? (isObject(error) ? "error" : undefined)
 
 /** Whether a guardrail of Bedrock replaced the answer; its finish reason may be that of a normal end. */
 export const isGuarded = (body: JsonObject): boolean => (body["amazon-bedrock-guardrailAction"] ?? "NONE") !== "NONE"

@@ -5,7 +5,15 @@
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import { countOf, fillUsage, type Tokens } from "../../catalog/Tokens.ts"
-import { cut, invalidBody, type Refused, refused, statusOfWord, unreadable } from "../../catalog/UpstreamFault.ts"
+import {
+  cut,
+  googleFault,
+  invalidBody,
+  type Refused,
+  refused,
+  statusOfWord,
+  unreadable
+} from "../../catalog/UpstreamFault.ts"
 import {
   arrayOf,
   type Json,
@@ -17,15 +25,17 @@ import {
   textOf
 } from "../../wire/json.ts"
 import { readWrittenObject } from "../../wire/parse.ts"
-import { addText, callId, finishOf, finishOfWord, isGuarded } from "../answer.ts"
+import { isEventName } from "../../wire/sse.ts"
+import { addText, callId, eventTypeOf, finishOf, finishOfWord, isGuarded } from "../answer.ts"
 import { jsonFormat } from "../chatRequest.ts"
 import type { Dialect, Pieces } from "../Dialect.ts"
 import { jsonFenceFilter } from "../textFilters.ts"
 import { inputText, isPrintable } from "../toolCalls.ts"
 import { isThinking, orderWriter, type TextPlace } from "./order.ts"
 
-/** Of the `error` of an event. */
-export const claudeFault = ({ type, message }: JsonObject): Refused => refused(statusOfWord(type), textOf(message))
+/** Of the `error` of an event: Anthropic's has a type, Google's has none. */
+export const claudeFault = (error: JsonObject): Refused =>
+  error.type === undefined ? googleFault(error) : refused(statusOfWord(error.type), textOf(error.message))
 
 /** A content block that is being streamed. */
 type Open =
@@ -136,7 +146,8 @@ export const reader: Dialect["reader"] = (route, chat) => {
       if (fields === undefined) return unreadable
       guarded ||= isGuarded(fields)
       const at = numberOf(fields.index) ?? 0
-      switch (fields.type) {
+      const type = eventTypeOf(fields)
+      switch (type) {
         case "content_block_start":
           // What of the block is kept depends on its type: all of thinking, the input of a call, and fields that chat does not have.
           held += heldPerBlock + data.length
@@ -163,6 +174,8 @@ export const reader: Dialect["reader"] = (route, chat) => {
           break
         case "error":
           return claudeFault(objectOf(fields.error))
+        default:
+          if (!isEventName(type ?? "")) return unreadable
       }
       return undefined
     },

@@ -5,18 +5,7 @@
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import { countOf, type Tokens } from "../../catalog/Tokens.ts"
-import {
-  cut,
-  errorStatusOf,
-  invalidBody,
-  isTimeout,
-  type Refused,
-  refused,
-  retryDelayOf,
-  statusOfWord,
-  type UpstreamFault,
-  unreadable
-} from "../../catalog/UpstreamFault.ts"
+import { cut, googleFault, invalidBody, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
 import type { FinishReason } from "../../contract/ChatReply.ts"
 import {
   arrayOf,
@@ -34,12 +23,6 @@ import { addText, callId, finishOf, finishOfWord } from "../answer.ts"
 import type { Dialect, Pieces } from "../Dialect.ts"
 import { inputText, isPrintable } from "../toolCalls.ts"
 import { callerName } from "./contents.ts"
-
-/** Of the `error` of an event. Its `code`, which is HTTP's, may be missing in a stream. */
-const geminiFault = (error: JsonObject): Refused => {
-  const status = isTimeout(error) ? 504 : (errorStatusOf(error.code) ?? statusOfWord(error.status))
-  return refused(status, textOf(error.message), retryDelayOf(error))
-}
 
 /** The counts that are read of a reply; nothing else is kept. */
 const countNames = [
@@ -109,7 +92,7 @@ export const reader: Dialect["reader"] = (route) => {
       // Only arguments need numbers as they were written, and to keep those takes longer.
       const body = data.includes("functionCall") ? readWrittenObject(data) : readObject(data)
       if (body === undefined) return unreadable
-      if (isObject(body.error)) return geminiFault(body.error)
+      if (isObject(body.error)) return googleFault(body.error)
       return read(body, out)
     },
     end: (out) => {

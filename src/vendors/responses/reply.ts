@@ -3,6 +3,7 @@ import { Result } from "effect"
 import type { Tokens } from "../../catalog/Tokens.ts"
 import {
   cut,
+  errorStatusOf,
   invalidBody,
   isFiltered,
   type Refused,
@@ -22,13 +23,19 @@ import {
   readObject,
   textOf
 } from "../../wire/json.ts"
-import { addText, callId, finishOf, finishOfWord, isGuarded, servedOf } from "../answer.ts"
+import { isEventName } from "../../wire/sse.ts"
+import { addText, callId, eventTypeOf, finishOf, finishOfWord, isGuarded, servedOf } from "../answer.ts"
 import type { Dialect, Pieces, Served } from "../Dialect.ts"
 import { answerTokens } from "../openaiUsage.ts"
 
 /** Of an `error` event, or of the `error` of a response that failed. */
 export const responsesFault = (detail: JsonObject): Refused =>
-  refused(statusOfWord(detail.code), textOf(detail.message) ?? "the model failed", undefined, isFiltered(detail))
+  refused(
+    errorStatusOf(Number(detail.code)) ?? statusOfWord(detail.code),
+    textOf(detail.message) ?? "the model failed",
+    undefined,
+    isFiltered(detail)
+  )
 
 /** What a message takes that has spoken, in bytes, about. */
 const heldPerPlace = 32
@@ -120,7 +127,8 @@ export const reader: Dialect["reader"] = (route) => {
       // It has no last word of chat's kind; one is not an end.
       if (fields === undefined) return data === "[DONE]" ? undefined : unreadable
       const at = numberOf(fields.output_index) ?? 0
-      switch (fields.type) {
+      const type = eventTypeOf(fields)
+      switch (type) {
         case "response.output_text.delta":
           say("text", at, fields.delta, out, fields.logprobs)
           break
@@ -144,9 +152,11 @@ export const reader: Dialect["reader"] = (route) => {
         case "response.completed":
         case "response.incomplete":
         case "response.failed":
-          return conclude({ ...objectOf(fields.response), status: fields.type.slice("response.".length) }, out)
+          return conclude({ ...objectOf(fields.response), status: type.slice("response.".length) }, out)
         case "error":
           return responsesFault(isObject(fields.error) ? fields.error : fields)
+        default:
+          if (!isEventName(type ?? "")) return unreadable
       }
       return undefined
     },

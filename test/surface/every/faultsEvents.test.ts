@@ -16,6 +16,7 @@ import {
 import { frameHead, httpHead, streaming } from "../../support/fakeUpstream.ts"
 import { eventsIn, post } from "../../support/http.ts"
 import { brokenInBand } from "../../support/inBand.ts"
+import { opening, ask as responsesAsk } from "../../support/responses.ts"
 import { sharedUpstream } from "../../support/shared.ts"
 
 const { gateway, upstream } = sharedUpstream()
@@ -60,6 +61,31 @@ describe("Bedrock's exception frames", () => {
     )
     upstream.use(streaming([exception], { head: frameHead }))
     assert.include([429, 502], (await ask("claude-sonnet-4-5:il5")).status)
+  })
+})
+
+describe("an error without a type, of the cloud in front of the API", () => {
+  const google = { error: { code: 429, status: "RESOURCE_EXHAUSTED", message: "projects/secret-project/x failed" } }
+  const azure = { error: { code: "429", message: "slow down" } }
+  const chat = (model: string) => ({ model, messages: [{ role: "user", content: "hi" }], stream: true })
+
+  it.each([
+    ["/v1/messages", message("claude-sonnet-4-5:il2", "hi", { stream: true }), begun, google],
+    ["/v1/chat/completions", chat("claude-sonnet-4-5:il2"), begun, google],
+    ["/v1/chat/completions", chat("gpt-5.6-terra:il5"), [opening], azure],
+    ["/v1/responses", responsesAsk("hi", { stream: true }), [opening], azure]
+  ] as const)("%s %o keeps its meaning", async (path, body, before, error) => {
+    const event = `data: ${JSON.stringify(error)}\n\n`
+    upstream.use(streaming([event]))
+    const refused = await post(`${gateway.url}${path}`, body)
+    assert.strictEqual(refused.status, 429, refused.text)
+    assert.strictEqual(refused.json.error.type, "rate_limit_error")
+    upstream.use(streaming([...before.map(sseFrame), event]))
+    const broken = await post(`${gateway.url}${path}`, body)
+    assert.strictEqual(broken.status, 200, broken.text)
+    const last = eventsIn(broken.text).at(-1)?.json
+    assert.strictEqual(last.code ?? last.error.type, "rate_limit_error")
+    assert.notInclude(`${refused.text}${broken.text}`, "secret-project")
   })
 })
 

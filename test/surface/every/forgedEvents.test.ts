@@ -57,6 +57,18 @@ describe.each(["\n", "\r", "\r\n", "\0"])("a type that holds %j", (breaking) => 
     )
     assert.notInclude(got.text, "response.completed")
   })
+
+  it.each([
+    ["claude-sonnet-4-5:il2", [...begun, messageStop]],
+    ["gpt-5.6-terra:il5", [opening, { type: "response.completed", response: { status: "completed", output: [] } }]]
+  ])("is an in-band error of the chat stream: %s", async (model, events) => {
+    const frames = events.map((event) => `data: ${JSON.stringify(event)}\n\n`)
+    upstream.use(streaming(frames.toSpliced(-1, 0, `data: ${forged("x")}\n\n`), { head: sseHead }))
+    const body = { model, messages: [{ role: "user", content: "hi" }], stream: true }
+    const { text } = await post(`${gateway.url}/v1/chat/completions`, body)
+    assert.match(eventsIn(text).at(-1)?.json.error.message, /cannot be read/)
+    assert.notInclude(text, "[DONE]")
+  })
 })
 
 describe("an event whose name and data say different things", () => {
