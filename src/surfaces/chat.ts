@@ -176,22 +176,28 @@ const countsOf = ({ messages, tools }: ChatRequest): Counts => {
   return { tools: tools?.length ?? 0, ...media }
 }
 
-const partFields: ReadonlySet<string> = new Set(["type", "text", "cache_control"])
+/** What a part may hold for its message. */
+const movedFields = ["cache_control", "extra_content"]
+const partFields: ReadonlySet<string> = new Set(["type", "text", ...movedFields])
 
-const isText = (part: Json): part is { readonly type: "text"; readonly text: string; readonly cache_control?: Json } =>
+/** Some clients make a part of all the fields of a reply's message: what is empty, or says what the message says, is no loss. */
+const isText = (part: Json, message: JsonObject): part is JsonObject & { readonly text: string } =>
   isObject(part) &&
   part.type === "text" &&
   typeof part.text === "string" &&
-  Object.keys(part).every((name) => partFields.has(name) || part[name] === null)
+  Object.entries(part).every(([name, value]) => partFields.has(name) || isNothing(value) || value === message[name])
+const isNothing = (value: Json): boolean => value === null || (Array.isArray(value) && value.length === 0)
 
-/** The message with its parts as one text. The mark of a part becomes that of the message. */
+/** The message with its parts as one text. What a part holds for its message becomes the message's. */
 const joined = (message: Json): Json => {
   if (!isObject(message) || message.role === "user" || !Array.isArray(message.content)) return message
   const parts = arrayOf(message.content)
-  if (!parts.every(isText)) return message
-  const mark = message.cache_control ?? parts.findLast((part) => part.cache_control)?.cache_control
-  const content = parts.map(({ text }) => text).join("")
-  return mark === undefined ? { ...message, content } : { ...message, content, cache_control: mark }
+  if (!parts.every((part) => isText(part, message))) return message
+  const moved = movedFields.flatMap((name) => {
+    const value = message[name] ?? parts.findLast((part) => part[name])?.[name]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return { ...message, content: parts.map(({ text }) => text).join(""), ...Object.fromEntries(moved) }
 }
 
 /** Lists of text as content in roles that have no parts are joined, where the operator allows them (docs/api.md#chat-messages). */

@@ -66,6 +66,21 @@ describe("with GATEWAY_TEXT_ARRAYS=true", () => {
     ])
   })
 
+  it.each(sixModels)("%s gets back the message of a reply that a client made a part of", async (id) => {
+    const asked = { ...chat(id), messages: [{ role: "user", content: "hi" }] }
+    const { content, ...fields } = ok(await ask(asked)).choices[0].message
+    const again = (message: object) =>
+      ask({
+        ...asked,
+        messages: [...asked.messages, { role: "assistant", ...message }, { role: "user", content: "ho" }]
+      })
+    ok(await again({ ...fields, content }))
+    const wanted = sent()
+    const part = { ...fields, annotations: [], type: "text", text: content }
+    ok(await again({ content: [part] }))
+    assert.deepStrictEqual(sent(), wanted)
+  })
+
   it.each([
     ["an image", { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } }],
     ["a field that would be lost", { type: "text", text: "x", annotations: [1] }],
