@@ -121,6 +121,13 @@ const heldPerEntry = 256
 const sizeOf = ({ frame, part: { delta, whole = [] } }: Entry): number =>
   whole.reduce((sum, { text }) => sum + text.length, heldPerEntry + frame.data.length + (delta?.text.length ?? 0))
 
+/** A frame as it is held: what came of it is a slice of the text of all that the cloud sent with it, and would hold that. */
+const apart = (frame: Frame): Frame => {
+  const { data, event } = frame
+  const copy = (text: string): string => Buffer.from(text).toString()
+  return data === "" ? frame : { ...frame, data: copy(data), event: event === undefined ? event : copy(event) }
+}
+
 /** The end of a text, apart from it: a slice would hold all of the text. */
 const endOf = (text: string, length: number): string => Buffer.from(text.slice(-length), "utf16le").toString("utf16le")
 
@@ -150,14 +157,14 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
 
   /** Takes a frame in; returns whether it goes out as it is. */
   const take = (entry: Entry): boolean => {
-    const { part } = entry
+    const { frame, part } = entry
     const { begins, delta, ends, last, signs } = part
     if (inCall && !all && (begins === true || !isInCall(part))) mark(queue.length)
     inCall = isInCall(part)
     if (last === true) ended = true
     const isFree = !inCall && delta === undefined && !isWhole(part) && signs === undefined
     if (queue.length === 0 && isFree) return true
-    queue.push(entry)
+    queue.push({ frame: apart(frame), part })
     held += sizeOf(entry)
     if (delta !== undefined) {
       if (!tails.has(delta.key)) ofKeys += delta.key.length + contextCharacters

@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { makeAccumulator } from "../../src/governance/accumulate.ts"
 import { heldReply } from "../../src/guards/heldReply.ts"
 import type { Protocol } from "../../src/stream/Frame.ts"
+import { sse } from "../../src/stream/framing.ts"
 import { chatProtocol } from "../../src/surfaces/chat.ts"
 import { messagesProtocol } from "../../src/surfaces/messagesStream.ts"
 import { responsesProtocol } from "../../src/surfaces/responsesStream.ts"
@@ -120,6 +121,25 @@ describe.each(Object.entries(streams))("a stream of %s", (_, [protocolOf, kinds]
       expect(grown).toBeLessThan((protocol.progress.held ?? 0) + calls.kept() + noise)
     })
   }
+})
+
+it("frames that guards hold back hold nothing of what came between them", async () => {
+  let counted = 0
+  const hold = (more: number) => {
+    counted += more
+    return undefined
+  }
+  const decoder = sse()
+  const protocol = messagesProtocol("m")
+  const step = heldReply({ ...guardedAlone("messages"), hold }, true)
+  const before = heap()
+  for (let at = 0; at < 200; at++) {
+    const text = `event: content_block_delta\ndata: ${JSON.stringify({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: `A few words, ${at} times.` } })}\n\n`
+    const { events } = decoder.feed(Buffer.from(`: ${"x".repeat(60_000)}\n${text}`))
+    await Effect.runPromise(step(protocol.step(events)))
+  }
+  expect(heap() - before).toBeLessThan(counted + noise)
+  await Effect.runPromise(step([], true))
 })
 
 describe.each(["messages", "responses"] as const)("a stream of %s that guards hold back", (surface) => {
