@@ -49,8 +49,9 @@ const broken = (kind: Broken["kind"], message: string): Broken => ({ _tag: "Brok
 export const cut = broken("cut", "the cloud that serves this model broke off its reply")
 export const invalidBody = broken("shape", "the cloud that serves this model sent a reply that cannot be read")
 export const unreadable = broken("event", "the cloud that serves this model sent an event that cannot be read")
+/** A reason that is no word of a vendor's may be anything, and is not repeated. */
 export const unfinished = (reason: string): Broken =>
-  broken("finish", `the model ended without a usable answer (${reason})`)
+  broken("finish", `the model ended without a usable answer (${/^\w{1,64}$/.test(reason) ? reason : "unknown"})`)
 
 /** What the vendors call the statuses that errors inside of a reply stand for: Anthropic, Google and OpenAI. */
 const statuses = meaningsOf(

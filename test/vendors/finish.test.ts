@@ -139,3 +139,11 @@ describe.each(["Claude on Bedrock", "gpt-oss on Bedrock", "GPT by the responses 
     }
   })
 })
+
+it.each(["malformed arn:aws-us-gov:bedrock:secret", `malformed_${"x".repeat(100)}`, "a\nserver_error"])(
+  "a failure in other words than a vendor's is not repeated: %j",
+  (word) => {
+    for (const { route, events } of [claude(sonnet), gpt(azure)])
+      expect(hearStream(route, events(word))).toEqual(Result.fail(unfinished("unknown")))
+  }
+)
