@@ -9,6 +9,7 @@ import { cloudFacts } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import { Clouds } from "../Settings.ts"
 import { type CallSpan, makeCallSpans } from "../telemetry/spans.ts"
+import { beginningOf } from "../wire/print.ts"
 import { CurrentCall, makeClient, postJson } from "./client.ts"
 import { connections } from "./connections.ts"
 import type { AuthHeaders, Credential } from "./credentials.ts"
@@ -73,7 +74,7 @@ const refuseHead = (contentType: string, { headers, status }: HttpClientResponse
 
 const requestIdHeaders = ["x-amzn-requestid", "request-id", "apim-request-id", "x-request-id"]
 const requestIdOf = ({ headers }: HttpClientResponse.HttpClientResponse) =>
-  requestIdHeaders.flatMap((name) => headers[name]?.slice(0, 200) ?? [])[0]
+  requestIdHeaders.flatMap((name) => beginningOf(headers[name] ?? "", 200) || [])[0]
 
 /** A call as it is sent to any region. */
 interface Printed {

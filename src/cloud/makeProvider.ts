@@ -8,7 +8,7 @@ import { decode } from "../stream/reply.ts"
 import type { ResponseNames } from "../telemetry/spans.ts"
 import { isObject, type JsonObject, objectOf, readObject, textOf } from "../wire/json.ts"
 import { type Numbers, parseReply } from "../wire/parse.ts"
-import { print } from "../wire/print.ts"
+import { beginningOf, print } from "../wire/print.ts"
 import type { Event } from "../wire/sse.ts"
 import { Attempts, endOnFailure, type OpenReply } from "./Attempts.ts"
 import { clientError, framingError, malformed, type Scrub, scrubbed, unexpected } from "./fault.ts"
@@ -21,7 +21,7 @@ const maxFirstEvent = 64 * 1024
 const numbersOf = (bytes: Buffer): Numbers =>
   bytes.includes('"input"') || bytes.includes('"functionCall"') ? "written" : "exact"
 
-const shown = (value: unknown): string | undefined => textOf(value)?.slice(0, 100) || undefined
+const shown = (value: unknown): string | undefined => beginningOf(textOf(value) ?? "", 100) || undefined
 
 /** `gen_ai.response.*` of a whole reply or of a stream's first event, of any vendor; no field with the model's output. */
 const responseNames = (body: JsonObject): ResponseNames => {

@@ -6,7 +6,7 @@ import { Schema } from "effect"
 import { ServedCloud } from "../catalog/clouds.ts"
 import { surfaceNames } from "../catalog/names.ts"
 import { Outcome, type RequestFacts } from "../catalog/RequestFacts.ts"
-import { escapeJson } from "../wire/print.ts"
+import { beginningOf, escapeJson } from "../wire/print.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
@@ -104,11 +104,7 @@ export type UsageRecord = typeof UsageRecord.Type
 
 /** Longest text of a caller's or a cloud's that is kept, in characters. */
 const maxText = 256
-/** Copied, because a slice keeps the whole text for as long as the record waits. */
-const cut = (text: string | undefined): string | null =>
-  text === undefined || text.length <= maxText
-    ? (text ?? null)
-    : Buffer.from(text.slice(0, maxText), "utf16le").toString("utf16le")
+const cut = (text: string | undefined): string | null => (text === undefined ? null : beginningOf(text, maxText))
 
 /** One line of JSON, without its line feed. What a caller or a cloud chose can neither end the line nor control a terminal. */
 export const recordLine = (record: object): string => escapeJson(JSON.stringify(record))

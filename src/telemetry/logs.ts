@@ -5,7 +5,7 @@
 import { Cause, Effect, type Fiber, Layer, Logger, type LogLevel, Option, References, Tracer } from "effect"
 import type { Outcome, RequestFacts } from "../catalog/RequestFacts.ts"
 import type { GatewaySettings } from "../Settings.ts"
-import { escapeControls, escapeJson } from "../wire/print.ts"
+import { beginningOf, escapeControls, escapeJson } from "../wire/print.ts"
 
 /** V8 quotes the text that it could not parse, which may be a caller's or a model's. */
 export const withoutQuotes = (cause: string): string =>
@@ -94,11 +94,11 @@ export const logRequest = (
   endedAt: number,
   span: Tracer.AnySpan | undefined
 ): Effect.Effect<void> => {
-  const line = Effect.annotateLogs(Effect.logInfo(`${method} ${path.slice(0, maxText)}`), {
+  const line = Effect.annotateLogs(Effect.logInfo(`${method} ${beginningOf(path, maxText)}`), {
     request_id: id,
     status,
     outcome,
-    ...(modelId === undefined ? {} : { model: modelId.slice(0, maxText) }),
+    ...(modelId === undefined ? {} : { model: beginningOf(modelId, maxText) }),
     duration_ms: endedAt - startedAt
   })
   return span === undefined ? line : Effect.provideService(line, Tracer.ParentSpan, span)

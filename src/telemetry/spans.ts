@@ -8,6 +8,7 @@ import type { GatewayError } from "../catalog/GatewayError.ts"
 import { operations } from "../catalog/names.ts"
 import type { RequestFacts } from "../catalog/RequestFacts.ts"
 import type { Tokens } from "../catalog/Tokens.ts"
+import { beginningOf } from "../wire/print.ts"
 import {
   type CallLabels,
   gaugeOf,
@@ -87,8 +88,9 @@ export const makeTrackRequest = Effect.gen(function* () {
     }
   }
 })
-/** Longest text of a caller's in an attribute, in characters. */
+/** Longest text of a caller's or a cloud's in an attribute, in characters. */
 const maxText = 200
+const shown = (text: string | undefined) => (text === undefined ? undefined : beginningOf(text, maxText))
 
 /** The caller's span; undefined where the header is not valid. */
 const parentOf = (traceparent: string | undefined) =>
@@ -111,11 +113,11 @@ const attributesOf = (
   error: string | undefined
 ) => ({
   "http.request.method": method,
-  "url.path": path.slice(0, maxText),
+  "url.path": beginningOf(path, maxText),
   "url.scheme": https ? "https" : "http",
   "http.route": surface === undefined ? undefined : path,
   "http.response.status_code": status === 0 ? undefined : status,
-  "user_agent.original": headers["user-agent"]?.slice(0, maxText),
+  "user_agent.original": shown(headers["user-agent"]),
   "gateway.request_id": id,
   "gateway.sandbox": isSimulated(cloud) || undefined,
   "gateway.model": route?.model.id,
@@ -198,7 +200,7 @@ const makeCall = (options: CallSpanOptions, now: () => bigint, startedAt: bigint
     },
     /** What the call used; the last report counts. */
     used: (tokens: Tokens, finishReason?: string, flags = 0): void => {
-      usage = { tokens, finishReason, flags }
+      usage = { tokens, finishReason: shown(finishReason), flags }
     },
     firstToken: () => span?.event("gen_ai.first_token", chunkAt ?? now()),
     /** A chunk of a streamed reply has come. */
