@@ -14,8 +14,10 @@ import { Attempts, endOnFailure, type OpenReply } from "./Attempts.ts"
 import { clientError, framingError, malformed, type Scrub, scrubbed, unexpected } from "./fault.ts"
 import { type CallKind, type Cloud, Provider, type UpstreamCall } from "./Provider.ts"
 
-/** Longest first event that is parsed for names, in characters; a response event may repeat the whole request. */
-const maxFirstEvent = 64 * 1024
+/** Longest event that is parsed for names, in characters; a response event may repeat the whole request. */
+const maxEarlyEvent = 64 * 1024
+/** So many events are parsed for names. Azure's first one, of its content filter, has none. */
+const earlyEvents = 3
 
 /** Replies that may call tools with JSON values: their numbers are printed again as they were written. */
 const numbersOf = (bytes: Buffer): Numbers =>
@@ -23,7 +25,7 @@ const numbersOf = (bytes: Buffer): Numbers =>
 
 const shown = (value: unknown): string | undefined => beginningOf(textOf(value) ?? "", 100) || undefined
 
-/** `gen_ai.response.*` of a whole reply or of a stream's first event, of any vendor; no field with the model's output. */
+/** `gen_ai.response.*` of a whole reply or of one of a stream's first events, of any vendor; no field with the model's output. */
 const responseNames = (body: JsonObject): ResponseNames => {
   const inner = objectOf(body.message ?? body.response ?? body)
   return {
@@ -96,6 +98,7 @@ export const makeProvider = (cloud: Cloud) =>
     const stream = (asked: UpstreamCall): Stream.Stream<Event, GatewayError> => {
       const call = { ...asked, stream: true }
       const { record, route } = call
+      let unnamed = 0
       return Stream.unwrap(
         Effect.map(Effect.tap(open(call), noteEnd), ({ attempt, response }) =>
           decode({
@@ -104,11 +107,10 @@ export const makeProvider = (cloud: Cloud) =>
               attempt.lastBytesAt = performance.now()
               attempt.span.chunk()
             },
-            onFirstEvent: ({ data }) => {
+            onEarlyEvent: ({ data }) =>
               attempt.span.named(() =>
-                responseNames((data.length > maxFirstEvent ? undefined : readObject(data)) ?? {})
-              )
-            },
+                responseNames((data.length > maxEarlyEvent ? undefined : readObject(data)) ?? {})
+              ) || ++unnamed === earlyEvents,
             hold: (bytes) => (record.takeMemory(bytes) ? undefined : noRoom),
             framingError: (failure) => framingError(failure, scrub(route)),
             clientError

@@ -96,7 +96,8 @@ export const stage =
 export interface DecodeOptions<E, E2> {
   readonly decoder: Decoder
   readonly onBytes: () => void
-  readonly onFirstEvent: (event: Event) => void
+  /** Called with each event until it returns true. */
+  readonly onEarlyEvent: (event: Event) => boolean
   /** Takes memory for bytes of an incomplete event; a negative number gives it back. Returns an error where there is none left. */
   readonly hold: (bytes: number) => E | undefined
   readonly framingError: (failure: FramingFailure) => E
@@ -107,8 +108,8 @@ export interface DecodeOptions<E, E2> {
 /** All events of a network chunk come in one array. Events before a failure are kept. */
 export const decode = <E, E2>(options: DecodeOptions<E, E2>) =>
   stage<Uint8Array, Event, E, E2>(() => {
-    const { clientError, decoder, framingError, hold, onBytes, onFirstEvent } = options
-    let begun = false
+    const { clientError, decoder, framingError, hold, onBytes, onEarlyEvent } = options
+    let seenEnough = false
     let pending = 0
     const step = ({ events, failure }: Decoded) => ({
       emit: events,
@@ -127,10 +128,7 @@ export const decode = <E, E2>(options: DecodeOptions<E, E2>) =>
           failure = decoded.failure
           if (failure !== undefined) break
         }
-        if (!begun && events[0] !== undefined) {
-          begun = true
-          onFirstEvent(events[0])
-        }
+        if (!seenEnough) seenEnough = events.some(onEarlyEvent)
         if (failure !== undefined) return step({ events, failure })
         const before = pending
         pending = events.length > 0 ? 0 : pending + bytes

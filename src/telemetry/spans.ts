@@ -194,9 +194,10 @@ const makeCall = (options: CallSpanOptions, now: () => bigint, startedAt: bigint
     answered: (answer: number): void => {
       status = answer
     },
-    /** What the cloud calls its reply; read only where there is a span. */
-    named: (read: () => ResponseNames): void => {
+    /** What the cloud calls its reply; read only where there is a span. Returns whether nothing more is to be read. */
+    named: (read: () => ResponseNames): boolean => {
       if (span !== undefined) names = read()
+      return span === undefined || names?.model !== undefined
     },
     /** What the call used; the last report counts. */
     used: (tokens: Tokens, finishReason?: string, flags = 0): void => {

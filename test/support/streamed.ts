@@ -68,7 +68,7 @@ export const streamed = (
   const decoded = decode<GatewayError, GatewayError>({
     decoder: makeDecoder(),
     onBytes: nothing,
-    onFirstEvent: nothing,
+    onEarlyEvent: () => true,
     hold: () => undefined,
     framingError: (failure) => framingError(failure, unscrubbed),
     clientError: (error) => error

@@ -141,6 +141,13 @@ describe("a request that succeeds", () => {
     })
   })
 
+  it("streams: the client span has the cloud's model and ID, also where the first event has none, as Azure's", async () => {
+    const body = { model: "gpt-5.1:il5", messages: [{ role: "user", content: "Hello" }], stream: true }
+    const { attributes } = present((await traced("/v1/chat/completions", body)).call)
+    assert.match(String(attributes["gen_ai.response.model"]), /^gpt-5\.1/)
+    assert.match(String(attributes["gen_ai.response.id"]), /^chatcmpl-/)
+  })
+
   it("streams: the client span has the first token and lasts to the last", async () => {
     const { root, call } = await traced("/v1/messages", message("Hello", { stream: true }))
     const span = present(call)
