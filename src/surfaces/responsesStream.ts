@@ -25,6 +25,8 @@ import {
 
 const terminal: ReadonlySet<string> = new Set(["response.completed", "response.incomplete", "response.failed"])
 
+/** Items that are left out, at most: more than any reply has. Places are kept in order, which takes longer with each. */
+const maxLeftOut = 1_000
 /** What a place in the output takes that is remembered, in bytes, about. */
 const heldPerPlace = 32
 
@@ -137,6 +139,7 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
     if (given === undefined || (type !== undefined && type !== name)) return broken()
     if (!isEventName(name)) return broken()
     const fields = renumbered(name, given)
+    if (leftOutPlaces.length > maxLeftOut) return broken()
     if (fields === undefined) return undefined
     const data = fields === given ? event.data : jsonText(fields)
     count(name, fields)
@@ -190,7 +193,7 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
         if (frame === undefined) leftOut++
         else lastNumber = number - leftOut
       }
-      progress.held = heldPerPlace * (begun.size + leftOutPlaces.length)
+      progress.held = heldPerPlace * begun.size
       return frames
     },
     onHalt: () => [],

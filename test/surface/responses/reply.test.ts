@@ -68,6 +68,17 @@ describe("a whole reply", () => {
     assert.deepStrictEqual(got.json.output, [shown, hello])
   })
 
+  it("is refused where more items are left out than any reply has", async () => {
+    const sealed = Array.from({ length: 1_001 }, (_, at) =>
+      frameOf({ type: "response.output_item.added", output_index: 5_000 - at, item: { type: "compaction" } })
+    )
+    upstream.use(streaming([frameOf(opening), sealed.join(""), frameOf(ending([hello]))]))
+    const events = eventsIn((await create({ stream: true })).text).map(({ json }) => json)
+    assert.strictEqual(events.at(-1).type, "error")
+    upstream.use(streaming([frameOf(opening), sealed.slice(1).join(""), frameOf(ending([hello]))]))
+    assert.include((await create({ stream: true })).text, "response.completed")
+  })
+
   it("loses items that are nothing without their encrypted content, and so does a stream", async () => {
     const sealed = { id: "cmp_1", type: "compaction", encrypted_content: "gAAAA-secret" }
     const unknown = { id: "x_1", type: "vault", encrypted_content: "gAAAA-secret" }
