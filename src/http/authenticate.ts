@@ -66,7 +66,8 @@ const unauthenticated = (message: string, why: Refusal = "certificate") =>
   new GatewayError({ reason: "unauthenticated", message, refused: { why } })
 
 /** In Python in the spelling of Anthropic's SDK, whose older versions send a key of their own beside a header in another one. */
-const bySdk = 'as default_headers={"X-Api-Key": "…"} (Python) or defaultHeaders: {"x-api-key": "…"} (TypeScript)'
+const bySdk =
+  'as default_headers={"X-Api-Key": "…"} (Python), defaultHeaders: {"x-api-key": "…"} (TypeScript), option.WithHeader("x-api-key", "…") (Go) or putHeader("x-api-key", "…") (Java)'
 
 /** Most client libraries send a key in `Authorization`. */
 const onlyAuthorization = unauthenticated(

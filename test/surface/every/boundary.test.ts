@@ -399,7 +399,8 @@ describe("a key in the wrong header", () => {
     it(`${path}: is told the right one`, async () => {
       const bearer = await send(path, "{", { "x-api-key": "", authorization: "Bearer sandbox-key" })
       assert.strictEqual(bearer.status, path === "/v1/messages" ? 401 : 403)
-      assert.include(bearer.json.error.message, 'default_headers={"X-Api-Key": ')
+      for (const way of ['default_headers={"X-Api-Key": ', 'WithHeader("x-api-key", ', 'putHeader("x-api-key", '])
+        assert.include(bearer.json.error.message, way)
       assert.notInclude(bearer.text, "sandbox-key")
       for (const headers of [{ "x-api-key": "" }, { "x-api-key": "no", authorization: "Bearer sandbox-key" }]) {
         assert.notInclude((await send(path, "{", headers)).json.error.message, "default_headers")
