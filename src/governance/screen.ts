@@ -50,7 +50,7 @@ const refuse = (
 ) => {
   const reads = parameter.toLowerCase() === listed ? "" : ` (reads as '${listed}')`
   const why = {
-    destination: `parameter ${quote(parameter)}${reads} at ${quote(path)} names an outbound destination, which is not allowed. Remove it: where data goes is for the tool's code to decide, not for the model.`,
+    destination: `parameter ${quote(parameter)}${reads} at ${quote(path)} names an outbound destination, which is not allowed. Remove it, or leave the tool out: where data goes is for the tool's code to decide, not for the model.`,
     "too-deep": `its parameter schema is nested deeper than ${maxSchemaDepth} levels and cannot be checked. Flatten it, or share parts of it with '$defs' and '$ref'.`,
     "too-large": `its parameter schema cannot be checked at ${quote(path)}. It may have ${maxSchemaNodes} objects and arrays, names and references of ${maxText} characters that lead to at most ${maxPlaces} places, and patterns for names of ${maxPatterns} characters. Split the tool or shorten its schema.`
   }
