@@ -11,6 +11,7 @@ import {
   UrlParams
 } from "effect/http"
 import { GatewayError, noRoom } from "../catalog/GatewayError.ts"
+import { smallBytes } from "../wire/slices.ts"
 
 /** What a call may use, and the callbacks that record what it does. */
 export interface CallContext {
@@ -34,6 +35,8 @@ export interface Head {
 /** Largest whole reply, and largest error reply, in bytes. */
 const maxReplyBytes = 32 * 1024 * 1024
 const maxErrorBytes = 64 * 1024
+/** What a value of JSON takes beside its text, in bytes, about: thirty megabytes of `{},` become eight hundred. */
+const heldPerValue = 48
 /** Bytes that wait for a reader before the cloud has to. */
 const maxWaiting = 16 * 1024
 /** How long a reply that is not read to its end may take to end, in milliseconds. */
@@ -45,6 +48,13 @@ const tooLarge = new GatewayError({
   message: "the cloud that serves this model sent a reply that is too large",
   code: "too-large"
 })
+
+/** How many values a piece of JSON has, about: as many as commas and colons, also those in texts. */
+const valuesIn = (bytes: Uint8Array): number => {
+  let count = 0
+  for (let at = 0; at < bytes.length; at++) if (bytes[at] === 0x2c || bytes[at] === 0x3a) count++
+  return count
+}
 
 type Failure = HttpClientError.HttpClientError
 
@@ -87,7 +97,7 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
     if (this.ended !== undefined || this.discarding !== undefined) return
     this.chunks.push(chunk)
     this.size += chunk.length
-    if (this.limit !== undefined) this.countBytes(chunk.length)
+    if (this.limit !== undefined) this.countBytes(chunk.length, this.size > smallBytes ? valuesIn(chunk) : 0)
     else {
       if (this.size > maxWaiting && this.resume === undefined) this.controller.pause()
       this.notify()
@@ -202,11 +212,11 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
     })
   }
 
-  /** Counts more bytes of a body that is read whole, and takes memory for them. */
-  private countBytes(bytes: number): void {
+  /** Counts more bytes of a body that is read whole, and takes memory for them and for the values that they become. */
+  private countBytes(bytes: number, values = 0): void {
     if (this.status === 200) this.call.received(bytes)
     if (this.limit !== undefined && this.size > this.limit) this.destroy(tooLarge)
-    else if (bytes > 0 && !this.call.takeMemory(bytes)) this.destroy(noRoom)
+    else if (bytes > 0 && !this.call.takeMemory(bytes + heldPerValue * values)) this.destroy(noRoom)
   }
 
   private destroy(error: GatewayError): void {

@@ -28,10 +28,11 @@ const smallRequest = 256 * 1024
  */
 export const makeMemoryBudget = (most = getHeapStatistics().heap_size_limit / 8) => {
   let held = 0
-  /** For a body. The only one always fits. Small requests have a quarter more, so that large bodies that come slowly never keep them out. */
+  /** For a body. The only one fits, up to half of the heap. Small requests have a quarter more, so that large bodies that come slowly never keep them out. */
   const admit = (bytes: number, own: number): boolean => {
     held += bytes
-    return held <= most || held <= own || (own <= smallRequest && held <= 1.25 * most)
+    const isAlone = held <= own && own <= 4 * most
+    return held <= most || isAlone || (own <= smallRequest && held <= 1.25 * most)
   }
   /**
    * For what a running request holds beside its body: half as much again, so that bodies leave some for replies, and always for a small

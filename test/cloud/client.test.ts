@@ -231,6 +231,24 @@ describe("a whole reply", () => {
     assert.isDefined(call.cloud.aborted)
   })
 
+  it("takes memory for the values that a large one becomes, too", async () => {
+    const takenFor = async (text: string) => {
+      let taken = 0
+      const call = await answered(200, {
+        takeMemory: (bytes) => {
+          taken += bytes
+          return true
+        }
+      })
+      const pieces = Array.from({ length: 16 }, () => Buffer.from(text.repeat(mib / 16 / text.length)))
+      await read(call, ...pieces, "end")
+      return taken / mib
+    }
+    assert.isBelow(await takenFor("aaaaaaaaaaaaaaaa"), 1.1)
+    // Less than a megabyte of these is small enough to be read at once.
+    assert.isAbove(await takenFor("{},{},{},{},{},,"), 10)
+  })
+
   it("that breaks off is no reply", async () => {
     const call = await answered()
     const whole = Effect.runPromiseExit(call.response.arrayBuffer)

@@ -6,8 +6,12 @@ const mib = 2 ** 20
 const requestIn = (room: MemoryBudget) =>
   new RequestRecord({ id: "", startedAt: 0, method: "", path: "", source: undefined, surface: undefined }, room)
 
-it("bodies fit up to the bound, and one that is alone always", () => {
+it("bodies fit up to the bound, and one that is alone up to half of the heap", () => {
   const room = makeMemoryBudget(10 * mib)
+  const largest = requestIn(room)
+  assert.isTrue(largest.admitBody(40 * mib))
+  assert.isFalse(largest.takeMemory(1))
+  largest.release()
   const [alone, second, third] = [requestIn(room), requestIn(room), requestIn(room)]
   assert.isTrue(alone.admitBody(20 * mib))
   assert.isFalse(second.admitBody(1))
