@@ -15,7 +15,7 @@ import type { Reservation } from "../limits/Quota.ts"
 import { errorHeaders } from "../surfaces/errorResponse.ts"
 import type { ReplyGuards } from "./ReplyGuards.ts"
 
-// The memory of requests in flight: bodies, whole replies, incomplete events, tool calls of streams, and bytes that wait for slow readers.
+// The memory of requests in flight: bodies, whole replies, incomplete events, what is held of streams, and bytes that wait for slow readers.
 // What does not fit is refused.
 
 /** Largest number of bytes that a small request holds. */
