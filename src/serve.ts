@@ -9,6 +9,7 @@ import { type CatalogFiles, leftOutLines, loadCatalog } from "./catalog/CatalogS
 import { configuresCloud } from "./catalog/clouds.ts"
 import { firstChatId, requestable } from "./catalog/Resolver.ts"
 import { cryptoFacts, describeCrypto, requireFips } from "./fips.ts"
+import { tooFewFiles } from "./openFiles.ts"
 import { refusePlainHttp } from "./plainHttp.ts"
 import { applyProxyRule, shownProxy } from "./proxy.ts"
 import { environment, load } from "./Settings.ts"
@@ -140,7 +141,9 @@ const announce = Effect.fnUntraced(function* (loaded: Loaded, port: number) {
       `${setting} is on loopback: replies name ${servedBy}, and where the text goes from there is not checked`
     ).pipe(Effect.annotateLogs({ setting, url, served_by: servedBy }))
   }
-  for (const line of [...leftOutLines(leftOut), ...unknownSettingLines(environment())]) {
+  const few = tooFewFiles(gateway)
+  const fewFiles = few === undefined ? [] : [`open files: ${few.message}. ${few.fix}`]
+  for (const line of [...fewFiles, ...leftOutLines(leftOut), ...unknownSettingLines(environment())]) {
     yield* Effect.logWarning(line)
   }
   if (clouds.simulated) {

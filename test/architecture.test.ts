@@ -93,7 +93,7 @@ describe("the folders", () => {
   it("are all known", () => {
     const top = [
       ...["Client.ts", "EffectClient.ts", "operators", "Server.ts", "listener.ts", "main.ts", "plainHttp.ts"],
-      ...["proxy.ts", "serve.ts", "statements.ts", "unknownSettings.ts"],
+      ...["openFiles.ts", "proxy.ts", "serve.ts", "statements.ts", "unknownSettings.ts"],
       "workers.ts"
     ]
     const known = new Set([...Object.keys(mayImport), ...top])

@@ -327,12 +327,20 @@ describe("the start says", () => {
     })
   }, 60_000)
 
+  it.concurrent("that fewer files may be open than requests take", async () => {
+    const gateway = await serve({ GATEWAY_MAX_IN_FLIGHT: "99999999" })
+    const warning = /"level":"warn","message":"open files: \d+ may be open, .* up to 199999998 .*Raise it/
+    await until(() => warning.test(gateway.stderr()), "the line")
+    await gateway.stop()
+  }, 60_000)
+
   it.concurrent("nothing of a setting that is one", async () => {
     const gateway = await serve({
       GATEWAY_HOST: "0.0.0.0",
       GATEWAY_PLAIN_HTTP: "true",
       GATEWAY_SANDBOX: "on",
       GATEWAY_DOCS: "off",
+      GATEWAY_MAX_IN_FLIGHT: "10",
       VERTEX_PROJET: "p"
     })
     await until(() => gateway.stderr().includes("VERTEX_PROJET"), "the line")

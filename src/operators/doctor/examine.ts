@@ -73,7 +73,7 @@ export const examine = Effect.fnUntraced(function* (environment: Environment, li
     ...whereSet(gateway.noticeFile, (file) => ["notice", files.noticeFound(file)]),
     ["collector", collectorFound(environment)],
     ["ports", portsFound(gateway)],
-    ["open files", filesLimitFound(gateway)],
+    ["open files", Effect.sync(() => filesLimitFound(gateway))],
     ...(live ? whereSet(gateway.guardsFile, (file) => guardsLiveCheck(gateway, file)) : []),
     ...(live && Result.isSuccess(catalog) ? [liveCheck(gateway, clouds, catalog.success)] : [])
   ])

@@ -1,7 +1,8 @@
 /** Checks of what the gateway runs on beside the clouds: ports, open files, FIPS, Redis and the collector. */
 import { createConnection, createServer } from "node:net"
-import { Effect, FileSystem, Option, Redacted } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import { cryptoFacts, describeCrypto, requireFips } from "../../fips.ts"
+import { openFilesLimit, tooFewFiles } from "../../openFiles.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
 import { exportedSignals, exporterVariable, telemetryWarnings } from "../../telemetry/telemetryLayer.ts"
 import { fail, ok, orFail, orStartFails, warn } from "./Finding.ts"
@@ -72,22 +73,14 @@ export const portsFound = ({ host, metricsHost, port, tlsCert, workers, ...setti
   ])
 }
 
-/** A request takes a connection of its caller and one to a cloud. */
-export const filesLimitFound = Effect.fnUntraced(function* ({ maxInFlight, workers }: GatewaySettings) {
-  const fs = yield* FileSystem.FileSystem
-  const text = yield* Effect.orElseSucceed(fs.readFileString("/proc/self/limits"), () => "")
-  // Node raises the soft limit to the hard one when it starts, so this is what the gateway has.
-  const limit = /^Max open files\s+(\S+)/m.exec(text)?.[1]
+export const filesLimitFound = (settings: GatewaySettings) => {
+  const limit = openFilesLimit()
   if (limit === undefined) return ok("this system has no /proc/self/limits that says how many")
-  if (limit === "unlimited") return ok("no limit")
-  const needed = 2 * Math.ceil(maxInFlight / workers)
-  return Number(limit) < needed
-    ? warn(
-        `${limit} may be open, and GATEWAY_MAX_IN_FLIGHT takes up to ${needed} in each process`,
-        `Raise it (ulimit -n ${needed}, or LimitNOFILE), or set GATEWAY_MAX_IN_FLIGHT to ${Math.floor(Number(limit) / 2) * workers}.`
-      )
-    : ok(`${limit} may be open`)
-})
+  const few = tooFewFiles(settings)
+  return few === undefined
+    ? ok(limit === "unlimited" ? "no limit" : `${limit} may be open`)
+    : warn(few.message, few.fix)
+}
 
 export const fipsFound = (settings: Pick<GatewaySettings, "fips">) =>
   requireFips(settings).pipe(
