@@ -4,7 +4,7 @@ import { Struct } from "effect"
 import type { CallerIdentity, TeamIdentity } from "../contract/Security.ts"
 import { matches } from "../limits/KeyFile.ts"
 import { callerOf } from "../limits/limits.ts"
-import { isObject } from "../wire/json.ts"
+import { isObject, isRaw } from "../wire/json.ts"
 import type { CertificateFields } from "./certificate.ts"
 import type { Patterns, Rule } from "./IdentityFile.ts"
 
@@ -13,6 +13,7 @@ const hold = (patterns: Patterns, values: ReadonlyArray<string>): boolean =>
 
 const textsOf = (value: unknown): ReadonlyArray<string> => {
   if (Array.isArray(value)) return value.flatMap((item) => (Array.isArray(item) ? [] : textsOf(item)))
+  if (typeof value === "object" && value !== null && isRaw(value)) return [value.rawJSON]
   return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? [String(value)] : []
 }
 

@@ -76,7 +76,7 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
       }
       case "content_block_start": {
         if (type !== name) break
-        const block = objectOf(fields.content_block)
+        const block = objectOf(objectOf(readExactObject(data)).content_block)
         progress.bytes += outputBytes(block.text) + outputBytes(block.thinking) + outputBytes(block.input)
         return { event: name, data, calls: called(key, block) }
       }

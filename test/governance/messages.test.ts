@@ -40,4 +40,12 @@ describe("calls of a messages stream", () => {
       ["t", "get", "https://a.example"]
     ])
   })
+
+  it("are scanned as they came, whatever names were read before", () => {
+    JSON.parse(JSON.stringify({ '\\"https://a.exampl': 1 }))
+    const input = { '"https://a.example': 1 }
+    assert.deepStrictEqual(flagged(start(), block(0, { type: "tool_use", id: "t", name: "get", input })), [
+      ["t", "get", "https://a.example"]
+    ])
+  })
 })

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Logger, Metric, Schedule } from "effect"
-import { UnsecuredJWT } from "jose"
+import { CompactSign, UnsecuredJWT } from "jose"
 import type { CallerIdentity } from "../../src/contract/Security.ts"
 import { Identity } from "../../src/identity/Identity.ts"
 import {
@@ -301,6 +301,49 @@ describe("the rules", () => {
         const error = yield* Effect.flip(caller({ claims: { gone: "x" } }))
         assert.strictEqual(error.reason, "forbidden")
         assert.match(error.detail ?? "", /teams create gone/)
+      })
+    )
+  )
+})
+
+describe("the claims of a token", () => {
+  /** Admits whom a claim has this value of. */
+  const admitting = (claims: Readonly<Record<string, string>>) =>
+    writeIdentity(everybody({ rules: [{ issuer: issuer.url, claims }] }))
+  /** Of a token whose payload ends with this text. */
+  const saying = (text: string) => {
+    const { alg, kid, privateKey } = keyOf("ES256")
+    const payload = `{"iss":"${issuer.url}","aud":"gateway","sub":"job-1","exp":${seconds() + 300},${text}}`
+    const token = new CompactSign(Buffer.from(payload)).setProtectedHeader({ alg, kid })
+    return Effect.flatMap(
+      Effect.promise(() => token.sign(privateKey)),
+      ofToken
+    )
+  }
+
+  // The engine takes a name with an escape for one that it has read before behind the same names.
+  it.live("have the names that were signed, whatever somebody else's token has said", () =>
+    using(
+      admitting({ "https://agency.gov/groups": "staff" }),
+      Effect.gen(function* () {
+        yield* fetched
+        const written = "https:\\/\\/agency.gov\\/groups"
+        const misread = written.slice(0, "https://agency.gov/groups".length)
+        const forged = new UnsecuredJWT({ iss: issuer.url, aud: "gateway", sub: "x", exp: 1, [misread]: 1 }).encode()
+        yield* Effect.flip(ofToken(forged))
+        assert.strictEqual((yield* saying(`"${written}":"staff"`)).name, "job-1")
+      })
+    )
+  )
+
+  it.live("have the numbers that were signed", () =>
+    using(
+      admitting({ uid: "9007199254740993" }),
+      Effect.gen(function* () {
+        yield* fetched
+        assert.strictEqual((yield* saying('"uid":9007199254740993')).name, "job-1")
+        for (const uid of ["9007199254740992", "9007199254740994"])
+          assert.match((yield* Effect.flip(saying(`"uid":${uid}`))).message, /No rule/)
       })
     )
   )
