@@ -36,7 +36,7 @@ const passedReply = (options: GuardStreamOptions) => {
     )
     for (const entry of queue.judgeable()) waiting.push(entry)
     const held = queue.held()
-    const refused = held === taken ? undefined : hold(held - taken, held)
+    const refused = held === taken ? undefined : hold(held - taken, queue.said())
     taken = held
     if (refused !== undefined) return yield* refused
     const isComplete = queue.isComplete()

@@ -24,7 +24,7 @@ export interface GuardStreamOptions {
   /** Tokens so far, as the final event says them; undefined where it says none. */
   readonly usage: () => object | undefined
   readonly onWithheld: () => void
-  /** Takes memory for so many more characters that are held, `all` in all; less than 0 gives it back. */
+  /** Takes memory for so many more characters; less than 0 gives it back. `all`: of the frames that are held. */
   readonly hold: (more: number, all: number) => GatewayError | undefined
 }
 
@@ -117,9 +117,9 @@ const isWhole = ({ whole }: Part): boolean => whole !== undefined
 /** What an entry takes beside its texts, in characters, about. */
 const heldPerEntry = 256
 
-/** Characters that an entry holds, about: its frame, and the texts that were read of it. */
+/** Characters that an entry says: its frame, and the texts that were read of it. */
 const sizeOf = ({ frame, part: { delta, whole = [] } }: Entry): number =>
-  whole.reduce((sum, { text }) => sum + text.length, heldPerEntry + frame.data.length + (delta?.text.length ?? 0))
+  whole.reduce((sum, { text }) => sum + text.length, frame.data.length + (delta?.text.length ?? 0))
 
 /** A frame as it is held: what came of it is a slice of the text of all that the cloud sent with it, and would hold that. */
 const apart = (frame: Frame): Frame => {
@@ -268,7 +268,10 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
     judgeable,
     judged,
     isComplete: () => ended,
-    held: () => held + ofKeys + texts.kept()
+    /** Characters of what waits. */
+    said: () => held,
+    /** The same with what holds it, and what is remembered. */
+    held: () => held + heldPerEntry * queue.length + ofKeys + texts.kept()
   }
 }
 
@@ -297,7 +300,7 @@ export const heldReply = (options: GuardStreamOptions, all: boolean) => {
     }
     const held = queue.held()
     if (held !== taken) {
-      const refused = hold(held - taken, held)
+      const refused = hold(held - taken, queue.said())
       taken = held
       if (refused !== undefined) return yield* refused
     }
