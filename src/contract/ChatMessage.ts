@@ -17,8 +17,16 @@ import { kind } from "./kinds.ts"
 /** Limits (docs/api.md#limits) that the schema enforces; those on media are in `vendors/chatRequest.ts`. */
 export const chatLimits = { messages: 2048, tools: 128, toolCalls: 128, toolCallId: 256, description: 65_536 } as const
 
-export const atMost = (limit: number, what: string) =>
-  Schema.isMaxLength(limit, { message: `at most ${limit.toLocaleString("en-US")} ${what}` })
+const message = (limit: number, what: string) => `at most ${limit.toLocaleString("en-US")} ${what}`
+export const atMost = (limit: number, what: string) => Schema.isMaxLength(limit, { message: message(limit, what) })
+const pairs = /[\ud800-\udbff][\udc00-\udfff]/g
+/** Characters are code points, as JSON Schema counts them; only those of a text that could be too long are counted. */
+const characters = (limit: number) =>
+  Schema.makeFilter<string>(
+    (text) =>
+      text.length <= limit || (text.length <= 2 * limit && text.length - (text.match(pairs)?.length ?? 0) <= limit),
+    { message: message(limit, "characters"), toJsonSchema: () => ({ maxLength: limit }) }
+  )
 
 const Text = Schema.String.check(sized)
 const stringOnly = (role: string) =>
@@ -72,7 +80,7 @@ const ExtraContent = nullable(
 /** In a history there is whatever a model called it, also what it made up (`functions.get`). */
 const CalledName = string("The function's name, as the model wrote it.", "get_weather")
 
-const CallId = Schema.String.check(atMost(chatLimits.toolCallId, "characters"))
+const CallId = Schema.String.check(characters(chatLimits.toolCallId))
 export const ToolCall = object({
   id: described(CallId, "The call's ID, which the tool message names.", "call_1"),
   type: nullable(Schema.Literal("function"), "The kind of tool.", "function"),
@@ -151,7 +159,7 @@ export const Tool = kind("function", {
   function: object({
     name: ToolName,
     description: nullable(
-      Schema.String.check(atMost(chatLimits.description, "characters")),
+      Schema.String.check(characters(chatLimits.description)),
       "What the function does, for the model.",
       "The weather in a city"
     ),

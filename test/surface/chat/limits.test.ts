@@ -33,24 +33,30 @@ describe("limits: N passes, N + 1 does not", () => {
     ["messages", (n) => ({ ...base, messages: history(n) }), 2047, /^messages: at most 2,048 messages/],
     ["tools", tools, 128, /^tools: at most 128 tools/],
     ["tool calls of a message", (n) => withCalls(n), 128, /^messages\[1\]\.tool_calls: at most 128 tool calls/],
-    [
-      "characters of a tool_call_id",
-      (n) => withCalls(1, () => "i".repeat(n)),
-      256,
-      /^messages\[[12]\]\.(tool_call_id|tool_calls\[0\]\.id): at most 256 characters/
-    ],
+    ...["i", "🙂"].map(
+      (character) =>
+        [
+          `characters of a tool_call_id: ${character}`,
+          (n: number) => withCalls(1, () => character.repeat(n)),
+          256,
+          /^messages\[[12]\]\.(tool_call_id|tool_calls\[0\]\.id): at most 256 characters/
+        ] as const
+    ),
     [
       "characters of a tool's name",
       (n) => ({ ...base, tools: [functionTool("ok"), functionTool("n".repeat(n))] }),
       64,
       /^tools\[1\]\.function\.name: must be 1 to 64 characters/
     ],
-    [
-      "characters of a tool's description",
-      (n) => ({ ...base, tools: [functionTool("f", {}, { description: "d".repeat(n) })] }),
-      65_536,
-      /^tools\[0\]\.function\.description: at most 65,536 characters/
-    ],
+    ...["d", "🙂"].map(
+      (character) =>
+        [
+          `characters of a tool's description: ${character}`,
+          (n: number) => ({ ...base, tools: [functionTool("f", {}, { description: character.repeat(n) })] }),
+          65_536,
+          /^tools\[0\]\.function\.description: at most 65,536 characters/
+        ] as const
+    ),
     ["bytes of arguments", (n) => withArguments(`{"a":"${"t".repeat(n - 8)}"}`), 2_097_152, /arguments: at most 2 MiB/],
     [
       "bytes of a name in arguments",
