@@ -56,11 +56,11 @@ const weak = /sha-?1\b|md5/i
 export const isInTime = ({ validFromDate, validToDate }: X509Certificate, now: number): boolean =>
   validFromDate.getTime() <= now && now < validToDate.getTime()
 
-/** Why a certificate is refused: in words for its holder, and for audit events. */
 /** Until when its revocation lists say something, in milliseconds since the epoch; undefined where it has none. */
 export const listsEnd = ({ lists }: Authority["issuers"][number]): number | undefined =>
   lists.length === 0 ? undefined : Math.max(...lists.map(({ nextUpdate }) => nextUpdate))
 
+/** Why a certificate is refused: in words for its holder, and for audit events. */
 export interface Problem {
   readonly message: string
   readonly why: Refusal
