@@ -61,11 +61,8 @@ export const setField = <Value>(fields: { [key: string]: Value }, key: string, v
 
 const numberedKey = /"(?:0|[1-9]\d*)"\s*:/
 
-/**
- * A key with an escape: the engine may take it for another that it has read before (docs/architecture.md#json). Its last quote is none
- * of JSON in a string, which is escaped.
- */
-const escapedKey = /(?<=(?<!\\)(?:\\\\)*)"\s*:(?<=\\"?[^"]*"\s*:)/
+/** A key with an escape, its last one here: the engine may take it for another key that it has read before (docs/architecture.md#json). */
+const escapedKey = /"\s*:(?<=(?<!\\)\\(?:\\\\)*.[^"\\]*"\s*:)/
 
 /** Texts that may have keys which the engine would put in another order or misread. */
 export const hasHardKey = (text: string): boolean =>
