@@ -41,15 +41,23 @@ const regularly = "10 minutes"
 /** While none are known. */
 const soon = "5 seconds"
 
+/** What the innermost cause of an error says. */
+const innermost = (error: unknown): string => {
+  const { cause, code, message, reason } = Object(error)
+  const next: unknown = reason ?? cause
+  return next instanceof Error ? innermost(next) : String(message || code)
+}
+
 /** By Node's own `fetch`, which goes by the operator's proxy and TLS policy. Redirects are not followed. */
-const fetchKeys = (url: string) =>
+export const fetchKeys = (url: string) =>
   HttpClient.get(url, { accept: "application/jwk-set+json, application/json" }).pipe(
     Effect.flatMap(HttpClientResponse.filterStatusOk),
     Effect.flatMap(({ json }) => json),
     Effect.flatMap((set) => Effect.try(() => keysIn(set))),
     Effect.timeout("5 seconds"),
     Effect.provide(FetchHttpClient.layer),
-    Effect.provideService(FetchHttpClient.RequestInit, { redirect: "error" })
+    Effect.provideService(FetchHttpClient.RequestInit, { redirect: "error" }),
+    Effect.mapError((error) => ({ message: `the keys at ${url} cannot be fetched: ${innermost(error)}` }))
   )
 
 /** The keys at an address. They never grow stale: what is known stays while the issuer is down, which does not hold up the start. */
@@ -61,10 +69,8 @@ export const keysAt = Effect.fnUntraced(function* (url: string): Effect.fn.Retur
     askedAt = performance.now()
     known = yield* fetchKeys(url)
   }).pipe(
-    Effect.catch(() =>
-      Effect.logWarning(
-        `the keys at ${url} cannot be fetched${known === undefined ? "" : "; those that are known stay in force"}`
-      )
+    Effect.catch(({ message }) =>
+      Effect.logWarning(`${message}${known === undefined ? "" : "; those that are known stay in force"}`)
     )
   )
   yield* one

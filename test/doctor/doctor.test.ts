@@ -52,7 +52,7 @@ const guards = (name: string, guard: object) => ({
 const issuer = "https://id.agency.example"
 const identity = {
   version: 1,
-  issuers: [{ issuer, audience: "gateway", jwks: `${issuer}/keys` }],
+  issuers: [{ issuer, audience: "gateway", jwks: "https://127.0.0.1:1/keys" }],
   rules: [{ issuer, claims: { sub: "*" } }]
 }
 const authorities = (name: string, authority: object) => ({
@@ -294,7 +294,7 @@ describe("doctor", () => {
       "an identity file",
       () => ({ GATEWAY_IDENTITY_FILE: file("identity.json", JSON.stringify(identity)) }),
       "identity file",
-      /^ok: .*identity\.json: 1 issuer, 0 authorities, 1 rule$/
+      /^ok: .*identity\.json: 1 issuer, 0 authorities, 1 rule\nfail: the keys at https:.* cannot be fetched: .* -> Check the address/
     ],
     [
       "an identity file that names what cannot be used",

@@ -1,4 +1,6 @@
+import { once } from "node:events"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
@@ -15,6 +17,7 @@ import {
   TokenRule
 } from "../../src/identity/IdentityFile.ts"
 import { identityLayer } from "../../src/identity/identityLayer.ts"
+import { fetchKeys } from "../../src/identity/token.ts"
 import { Keys } from "../../src/limits/Keys.ts"
 import { keysFileWith } from "../operation/keysFile.ts"
 import { called } from "../support/called.ts"
@@ -393,6 +396,18 @@ describe("the keys of an issuer", () => {
       assert.deepStrictEqual([error.reason, error.retryAfter], ["overloaded", 5])
       assert.isAtMost(own.asked(), 1)
       yield* Effect.promise(own.stop)
+      for (const [status, why] of [
+        [200, "JSON Web Key Set malformed"],
+        [404, "(404 GET"]
+      ] as const) {
+        const odd = createServer((_, response) => response.writeHead(status).end("{}")).listen(0, "127.0.0.1")
+        yield* Effect.promise(() => once(odd, "listening"))
+        const url = `http://127.0.0.1:${Object(odd.address()).port}/keys`
+        assert.include((yield* Effect.flip(fetchKeys(url))).message, `the keys at ${url} cannot be fetched: `)
+        assert.include((yield* Effect.flip(fetchKeys(url))).message, why)
+        odd.close()
+      }
+      assert.include((yield* Effect.flip(fetchKeys(own.jwks))).message, "ECONNREFUSED")
     })
   )
 

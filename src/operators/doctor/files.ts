@@ -10,9 +10,9 @@ import { Clock, Effect, Option, Result } from "effect"
 import { levels } from "../../catalog/Level.ts"
 import { type GuardRead, type GuardSettings, levelsOf, readGuards } from "../../guards/GuardsFile.ts"
 import { type Authority, fieldsOf, isInTime, listsEnd, readCertificates } from "../../identity/certificate.ts"
-import { readIdentity } from "../../identity/IdentityFile.ts"
+import { isUrl, readIdentity } from "../../identity/IdentityFile.ts"
 import { trustOf } from "../../identity/identityLayer.ts"
-import type { IssuerKeys } from "../../identity/token.ts"
+import { fetchKeys, type IssuerKeys } from "../../identity/token.ts"
 import { readIfExists, writeProblem } from "../../limits/files.ts"
 import { isOver, type KeyBook, parseBook } from "../../limits/KeyFile.ts"
 import { readSigner } from "../../limits/usageChain.ts"
@@ -265,7 +265,14 @@ const authorityFound = (file: string, { issuers, name, needsList }: Authority, n
   })
 }
 
-/** The keys at an issuer's address. */
+const keysAtFound = (url: string) =>
+  Effect.match(fetchKeys(url), {
+    onFailure: ({ message }) =>
+      fail(message, "Check the address, DNS, firewall, GATEWAY_HTTPS_PROXY and NODE_EXTRA_CA_CERTS."),
+    onSuccess: () => ok(`the keys at ${url} can be fetched`)
+  })
+
+/** The keys at an issuer's address, which are asked for apart. */
 const notAsked: IssuerKeys = { current: () => undefined, refresh: Effect.void }
 
 export const identityFound = Effect.fnUntraced(function* (file: string) {
@@ -273,7 +280,13 @@ export const identityFound = Effect.fnUntraced(function* (file: string) {
   const { authorities, issuers, rules } = yield* trustOf(read, () => Effect.succeed(notAsked))
   const now = yield* Clock.currentTimeMillis
   const parts = [count([...issuers], "issuer"), count(authorities, "authority", "authorities"), count(rules, "rule")]
-  return [ok(`${file}: ${parts.join(", ")}`), ...authorities.flatMap((one) => authorityFound(file, one, now))]
+  const addresses = [...issuers.values()].map(({ issuer }) => issuer.jwks).filter(isUrl)
+  const fetched = yield* Effect.forEach(addresses, keysAtFound, { concurrency: "unbounded" })
+  return [
+    ok(`${file}: ${parts.join(", ")}`),
+    ...fetched,
+    ...authorities.flatMap((one) => authorityFound(file, one, now))
+  ]
 })
 
 export const signingFound = Effect.fnUntraced(function* (file: string) {
