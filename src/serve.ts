@@ -154,6 +154,8 @@ const announce = Effect.fnUntraced(function* (loaded: Loaded, port: number) {
 /** A first process that has workers serves nothing, and does not load the server. */
 export const serve = Effect.gen(function* () {
   if (!isWorker) yield* Effect.forkScoped(endWithNpm)
+  // Of a terminal that closes. Node ends at once of it, without the last records.
+  process.once("SIGHUP", () => process.kill(process.pid, "SIGTERM"))
   applyTlsPolicy()
   const loaded = yield* loadWithSandbox
   const { clouds, gateway: settings, forWorkers } = loaded

@@ -90,7 +90,7 @@ describe.concurrent("SIGTERM", () => {
     }
   })
 
-  it("SIGINT does the same, and idle connections do not hold it up", async () => {
+  it.each(["SIGINT", "SIGHUP"] as const)("%s does the same, and idle connections do not hold it up", async (signal) => {
     const gateway = await serve()
     try {
       const idle = raw(gateway.port)
@@ -99,7 +99,7 @@ describe.concurrent("SIGTERM", () => {
       const silent = raw(gateway.port)
       await until(() => !silent.socket.connecting, "a connection")
       const startedAt = Date.now()
-      gateway.kill("SIGINT")
+      gateway.kill(signal)
       assert.strictEqual((await gateway.ended).code, 0)
       assert.isBelow(Date.now() - startedAt, 3000)
     } finally {
