@@ -12,7 +12,7 @@ const passed: Frame = { data: "" }
 
 /** Passes frames as they come, and asks beside them; before the last ones it waits for what was asked. */
 const passedReply = (options: GuardStreamOptions) => {
-  const { guards, hold, reader } = options
+  const { hold, reader } = options
   const queue = makeQueue(options, false)
   let waiting: Array<Entry> = []
   let taken = 0
@@ -21,7 +21,7 @@ const passedReply = (options: GuardStreamOptions) => {
   const ask: Effect.Effect<void, GatewayError> = Effect.suspend(() => {
     const asked = waiting
     waiting = []
-    return asked.length === 0 || guards.length === 0 ? Effect.void : Effect.andThen(queue.judged(asked), ask)
+    return asked.length === 0 ? Effect.void : Effect.andThen(queue.judged(asked), ask)
   })
   const start = Effect.gen(function* () {
     const scope = yield* Effect.scope
@@ -36,7 +36,7 @@ const passedReply = (options: GuardStreamOptions) => {
     )
     for (const entry of queue.judgeable()) waiting.push(entry)
     const held = queue.held()
-    const refused = held === taken ? undefined : hold(held - taken, queue.said())
+    const refused = held === taken ? undefined : hold(held - taken, queue.size())
     taken = held
     if (refused !== undefined) return yield* refused
     const isComplete = queue.isComplete()

@@ -24,7 +24,7 @@ export interface GuardStreamOptions {
   /** Tokens so far, as the final event says them; undefined where it says none. */
   readonly usage: () => object | undefined
   readonly onWithheld: () => void
-  /** Takes memory for so many more characters; less than 0 gives it back. `all`: of the frames that are held. */
+  /** Takes memory for so many more characters; less than 0 gives it back. `all`: of what waits for guards. */
   readonly hold: (more: number, all: number) => GatewayError | undefined
 }
 
@@ -45,7 +45,7 @@ export const lastSentenceEnd = (before: string, piece: string): number | undefin
 }
 
 /** What a piece of a text takes beside it, in characters, about. */
-const keptPerPiece = 16
+const heldPerPiece = 16
 
 /** The texts of a reply so far, as they came and as they went out, for frames that say them again. `repeats`: whether any does. */
 const makeTexts = (repeats: boolean) => {
@@ -56,11 +56,11 @@ const makeTexts = (repeats: boolean) => {
   /** Keys and whole texts by what the cloud said. */
   const keys = new Map<string, string>()
   const wholes = new Map<string, string>()
-  let kept = 0
+  let held = 0
   const add = (map: Map<string, Array<string>>, key: string, text: string): void => {
     if (!repeats) return
     getOrInsert(map, key, () => []).push(text)
-    kept += keptPerPiece + text.length
+    held += heldPerPiece + text.length
   }
   const joined = (map: Map<string, Array<string>>, key: string): string => (map.get(key) ?? []).join("")
   return {
@@ -73,16 +73,16 @@ const makeTexts = (repeats: boolean) => {
     complete: (key: string, said: ReadonlyArray<PlacedText>): void => {
       if (!said.some(({ text }) => text.length === lengths.get(key))) return
       const text = joined(came, key)
-      if (!keys.has(text)) kept += text.length
+      if (!keys.has(text)) held += text.length
       keys.set(text, key)
     },
     saidWhole: (text: string, other: string): void => {
       if (!repeats) return
-      if (!wholes.has(text)) kept += keptPerPiece + text.length + other.length
+      if (!wholes.has(text)) held += heldPerPiece + text.length + other.length
       wholes.set(text, other)
     },
-    /** Characters that are kept, about. */
-    kept: () => kept,
+    /** Characters that are held, about. */
+    held: () => held,
     isKnown: (text: string) => wholes.has(text) || keys.has(text),
     /** What stands for a text that was said before. */
     instead: (text: string): string | undefined => {
@@ -142,9 +142,11 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
   /** How many of the queue may be judged, and where the last of them is cut. */
   let ready = 0
   let cut: number | undefined
-  /** Characters of texts and of frames that are held. */
-  let heldText = 0
-  let held = 0
+  /** Characters of the texts in the queue. */
+  let queuedText = 0
+  /** Entries that are not judged yet, and their characters. */
+  let unjudged = 0
+  let size = 0
   /** Characters of keys, and of what is kept for each. */
   let ofKeys = 0
   let inCall = false
@@ -153,6 +155,11 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
   const mark = (to: number, at?: number) => {
     ready = to
     cut = at
+  }
+
+  const count = (entries: ReadonlyArray<Entry>, sign: 1 | -1) => {
+    unjudged += sign * entries.length
+    for (const entry of entries) size += sign * sizeOf(entry)
   }
 
   /** Takes a frame in; returns whether it goes out as it is. */
@@ -165,17 +172,17 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
     const isFree = !inCall && delta === undefined && !isWhole(part) && signs === undefined
     if (queue.length === 0 && isFree) return true
     queue.push({ frame: apart(frame), part })
-    held += sizeOf(entry)
+    count([entry], 1)
     if (delta !== undefined) {
       if (!tails.has(delta.key)) ofKeys += delta.key.length + contextCharacters
       const before = tails.get(delta.key) ?? ""
       tails.set(delta.key, (before + delta.text).slice(-overlap))
       texts.came(delta.key, delta.text)
       if (inCall || all) return false
-      heldText += delta.text.length
-      const end = lastSentenceEnd(before, delta.text) ?? (heldText > longestHeld ? lastBlank(delta.text) : undefined)
+      queuedText += delta.text.length
+      const end = lastSentenceEnd(before, delta.text) ?? (queuedText > longestHeld ? lastBlank(delta.text) : undefined)
       if (end !== undefined) mark(queue.length, end)
-      else if (heldText > 2 * longestHeld) mark(queue.length)
+      else if (queuedText > 2 * longestHeld) mark(queue.length)
     } else if (last === true || (!all && !inCall && (ends === true || isWhole(part)))) mark(queue.length)
     return false
   }
@@ -193,12 +200,14 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
         frame: reader.rewrite(split.frame, [text]),
         part: { ...split.part, delta: { ...delta, text } }
       })
-      entries.splice(-1, 1, pieceOf(delta.text.slice(0, at)))
-      rest.unshift(pieceOf(delta.text.slice(at)))
+      const [begin, end] = [pieceOf(delta.text.slice(0, at)), pieceOf(delta.text.slice(at))]
+      entries.splice(-1, 1, begin)
+      rest.unshift(end)
+      count([split], -1)
+      count([begin, end], 1)
     }
     queue = rest
-    held = rest.reduce((sum, entry) => sum + sizeOf(entry), 0)
-    heldText = rest.reduce((sum, { part }) => sum + (part.delta?.text.length ?? 0), 0)
+    queuedText = rest.reduce((sum, { part }) => sum + (part.delta?.text.length ?? 0), 0)
     mark(0)
     return entries
   }
@@ -231,6 +240,7 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
       for (const [at, slot] of asked.entries()) slot.after = verdict.texts[at] ?? slot.text
     }
     for (const [key, { before, text }] of keyed) judgedTails.set(key, endOf(before + text, contextCharacters))
+    count(entries, -1)
     const out: Array<Frame> = []
     /** Keys whose other text has gone out, all of it in the place of the first piece. */
     const done = new Set<string>()
@@ -268,10 +278,10 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
     judgeable,
     judged,
     isComplete: () => ended,
-    /** Characters of what waits. */
-    said: () => held,
+    /** Characters of what is not judged yet. */
+    size: () => size,
     /** The same with what holds it, and what is remembered. */
-    held: () => held + heldPerEntry * queue.length + ofKeys + texts.kept()
+    held: () => size + heldPerEntry * unjudged + ofKeys + texts.held()
   }
 }
 
@@ -300,7 +310,7 @@ export const heldReply = (options: GuardStreamOptions, all: boolean) => {
     }
     const held = queue.held()
     if (held !== taken) {
-      const refused = hold(held - taken, queue.said())
+      const refused = hold(held - taken, queue.size())
       taken = held
       if (refused !== undefined) return yield* refused
     }

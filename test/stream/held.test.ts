@@ -2,8 +2,10 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import { makeAccumulator } from "../../src/governance/accumulate.ts"
+import type { Guard } from "../../src/guards/Guard.ts"
+import { guardStream } from "../../src/guards/guardStream.ts"
 import { heldReply } from "../../src/guards/heldReply.ts"
 import type { Protocol } from "../../src/stream/Frame.ts"
 import { sse } from "../../src/stream/framing.ts"
@@ -160,4 +162,38 @@ describe.each(["messages", "responses"] as const)("a stream of %s that guards ho
       await Effect.runPromise(step([], true))
     })
   }
+})
+
+describe.each([
+  ["that does not answer", Effect.never],
+  ["that answers", Effect.undefined]
+] as const)("beside a guard that flags, and %s", (_, judge) => {
+  const words = `${"Some words ".repeat(100)}. `
+  it.each([
+    ["messages", { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: words } }],
+    ["responses", { type: "response.output_text.delta", output_index: 0, content_index: 0, delta: words }]
+  ] as const)("a stream of %s counts what waits", async (surface, said) => {
+    const frames = Array.from({ length: 201 }, () => eventOf(said))
+    const guard: Guard = {
+      name: "",
+      action: "flag",
+      when: "after",
+      hold: "sentence",
+      onFailure: "pass",
+      judge: () => judge
+    }
+    let [counted, waiting] = [0, 0]
+    const hold = (more: number, all: number) => {
+      counted += more
+      waiting = all
+      return undefined
+    }
+    const guarded = guardStream({ ...guardedAlone(surface, [guard]), hold })
+    await Effect.runPromise(
+      Stream.fromIterable(frames).pipe(Stream.rechunk(1), guarded, Stream.take(200), Stream.runDrain)
+    )
+    if (judge === Effect.never) expect(waiting).toBeGreaterThanOrEqual(200 * words.length)
+    else expect(waiting).toBeLessThan(10 * words.length)
+    expect(counted).toBeGreaterThanOrEqual(waiting)
+  })
 })
