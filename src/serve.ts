@@ -155,7 +155,7 @@ const announce = Effect.fnUntraced(function* (loaded: Loaded, port: number) {
 export const serve = Effect.gen(function* () {
   if (!isWorker) yield* Effect.forkScoped(endWithNpm)
   // Of a terminal that closes. Node ends at once of it, without the last records.
-  process.once("SIGHUP", () => process.kill(process.pid, "SIGTERM"))
+  process.on("SIGHUP", () => process.kill(process.pid, "SIGTERM"))
   applyTlsPolicy()
   const loaded = yield* loadWithSandbox
   const { clouds, gateway: settings, forWorkers } = loaded

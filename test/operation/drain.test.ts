@@ -100,6 +100,7 @@ describe.concurrent("SIGTERM", () => {
       await until(() => !silent.socket.connecting, "a connection")
       const startedAt = Date.now()
       gateway.kill(signal)
+      gateway.kill(signal)
       assert.strictEqual((await gateway.ended).code, 0)
       assert.isBelow(Date.now() - startedAt, 3000)
     } finally {
