@@ -62,9 +62,9 @@ const maxInOneStep = 64 * 1024
 /** What a call costs beside its text, in characters. */
 const perCall = 64
 /** What a piece takes beside its text, in the same. */
-const keptPerPiece = 16
+const heldPerPiece = 16
 /** What a call takes beside its texts, here and in the reader of the stream, in characters of about a byte. */
-const keptPerCall = 512
+const heldPerCall = 512
 
 function* foundIn(call: Call, mode: ScanMode): Slices<Found> {
   if (call.found !== undefined) return call.found
@@ -84,10 +84,10 @@ export const makeAccumulator = (mode: ScanMode = "spec") => {
   const calls: Array<Call> = []
   const repeated: Array<Call> = []
   const open = new Map<string | number, Call>()
-  let kept = 0
+  let held = 0
 
   const make = (id: string, name: string): Call => {
-    kept += keptPerCall + id.length + name.length
+    held += heldPerCall + id.length + name.length
     return { id, name, fragments: [], inputs: [], size: 0, found: undefined, reopened: false }
   }
   const begin = (key: string | number, id: string, name: string): Call => {
@@ -100,7 +100,7 @@ export const makeAccumulator = (mode: ScanMode = "spec") => {
     if (call.found !== undefined) call.reopened = true
     call.found = undefined
     call.size += size
-    kept += keptPerPiece + size
+    held += heldPerPiece + size
   }
   const flagsIn = (list: ReadonlyArray<Call>): ReadonlyArray<GovernanceFlag> =>
     list.flatMap((call) => flagOf(call.id, call.name, runNow(foundIn(call, mode))) ?? [])
@@ -153,8 +153,8 @@ export const makeAccumulator = (mode: ScanMode = "spec") => {
 
   return {
     add,
-    /** Characters that are kept, about. */
-    kept: () => kept,
+    /** Characters that are held, about. */
+    held: () => held,
     /** Scans the calls that are not scanned yet, so that the flags take no time. */
     scan: function* (): Slices<void> {
       let size = 0

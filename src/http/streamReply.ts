@@ -23,8 +23,8 @@ interface StreamReplyOptions extends Ready<Prepared> {
   readonly protocol: Protocol
 }
 
-/** Most characters that are kept of a stream, above all of tool calls: as many as a whole reply may have bytes. */
-const maxKept = 32 * 1024 * 1024
+/** Most characters that are held of a stream, above all of tool calls: as many as a whole reply may have bytes. */
+const maxHeld = 32 * 1024 * 1024
 
 const tooLarge = new GatewayError({
   reason: "upstream",
@@ -65,7 +65,7 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
     record.stream = true
     let withheld: string | undefined
     const hold = (more: number, all: number) =>
-      all > maxKept ? tooLarge : record.takeMemory(more) ? undefined : noRoom
+      all > maxHeld ? tooLarge : record.takeMemory(more) ? undefined : noRoom
 
     /** Records how the reply ended, in the record and in the span of the call. `left`: the caller left before the end. */
     const recordEnd = (left: boolean) => {
@@ -73,7 +73,7 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
       const finishReason = withheld ?? finished
       record.flags = toolCalls.flags().length
       record.counted = progress.end === "complete" && progress.early !== true
-      record.received = progress.bytes + (progress.kept ?? 0)
+      record.received = progress.bytes + (progress.unsent ?? 0)
       record.filtered = filtered === true || withheld !== undefined
       record.tokens = tokens
       if (failure !== undefined) fail(failure)

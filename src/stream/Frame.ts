@@ -41,8 +41,8 @@ export interface Progress {
   early?: boolean
   /** Bytes of text, thinking and arguments of calls so far: about what the output was. */
   bytes: number
-  /** Bytes of the reply, about, that came and were not emitted: kept for later, or cut off. */
-  kept?: number
+  /** The same of what came and was not emitted: kept for later, or cut off. */
+  unsent?: number
   /** Memory that is held of the reply, in bytes, about, beside the calls that governance collects. */
   held?: number
 }

@@ -15,7 +15,7 @@ interface TranslateOptions {
   readonly calls: Accumulator
   /** Called with the number of events that have come. */
   readonly onEvents: (count: number) => void
-  /** Takes memory for so many more characters that are kept, of `all`; returns an error where there is none left. */
+  /** Takes memory for so many more characters that are held, of `all`; returns an error where there is none left. */
   readonly hold: (more: number, all: number) => GatewayError | undefined
   readonly errorOf: (fault: UpstreamFault) => GatewayError
 }
@@ -145,14 +145,14 @@ const translate = (options: TranslateOptions) =>
   stage<Event, Frame, GatewayError | EndedEarly>(() => {
     const { calls, errorOf, hold, onEvents, protocol } = options
     const { progress } = protocol
-    let kept = 0
+    let held = 0
 
     const endOf = (): Pull.Pull<never, GatewayError | EndedEarly> | undefined => {
       if (progress.end === "complete") return progress.early === true ? Effect.fail(new EndedEarly()) : Cause.done()
       if (progress.end !== undefined) return Effect.fail(errorOf(progress.end))
-      const all = (progress.held ?? 0) + calls.kept()
-      const refused = all === kept ? undefined : hold(all - kept, all)
-      kept = all
+      const all = (progress.held ?? 0) + calls.held()
+      const refused = all === held ? undefined : hold(all - held, all)
+      held = all
       return refused === undefined ? undefined : Effect.fail(refused)
     }
     const step = (emit: ReadonlyArray<Frame>): Step<Frame, GatewayError | EndedEarly> => {

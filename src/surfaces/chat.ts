@@ -46,7 +46,7 @@ interface Asked {
 export const chatProtocol = (asked: Asked & { readonly reader: ReplyReader }): Protocol => {
   const { heading, includeUsage, inputEstimate, reader } = asked
   const writer = chunkWriter({ ...heading, includeUsage })
-  const progress: Progress = { end: undefined, early: false, bytes: 0, kept: 0, held: 0 }
+  const progress: Progress = { end: undefined, early: false, bytes: 0, unsent: 0, held: 0 }
   /** How many events of the cloud have come. */
   let events = 0
   let begun = false
@@ -95,7 +95,7 @@ export const chatProtocol = (asked: Asked & { readonly reader: ReplyReader }): P
 
   /** The cloud's counts at its end; an estimate from what has come where there are none. */
   const usageOf = (counted: Tokens | undefined): Tokens => {
-    const received = { stream: true, events, bytes: progress.bytes + (reader.kept?.() ?? 0), inputEstimate }
+    const received = { stream: true, events, bytes: progress.bytes + (reader.unsent?.() ?? 0), inputEstimate }
     return counted !== undefined && isCount(counted, received) ? counted : estimateOf(reader.usage(), received)
   }
 
@@ -138,7 +138,7 @@ export const chatProtocol = (asked: Asked & { readonly reader: ReplyReader }): P
           break
         }
       }
-      progress.kept = reader.kept?.() ?? 0
+      progress.unsent = reader.unsent?.() ?? 0
       progress.held = reader.held?.() ?? 0
       return takeFrames()
     },

@@ -63,9 +63,9 @@ export interface ReplyReader {
   ended(): boolean
   /** Whether the answer is complete although the cloud goes on: its call is then ended. */
   stopped?(): boolean
-  /** Bytes, about, that came and were not emitted as pieces: kept for later, or cut off. */
-  kept?(): number
-  /** Memory that it holds, in bytes, about: what was kept counts here with all that holds it. */
+  /** Bytes of output, about, that came and were not emitted as pieces: kept for later, or cut off. */
+  unsent?(): number
+  /** Memory that it holds, in bytes, about. */
   held?(): number
   /** Tokens known so far, for the usage record of a stream that is cut. */
   usage(): Tokens | undefined

@@ -148,7 +148,7 @@ const stoppingReader = (reader: ReplyReader, sequences: ReadonlyArray<string>): 
     },
     ended: () => filter.stopped() || reader.ended(),
     stopped: filter.stopped,
-    kept: () => (reader.kept?.() ?? 0) + withheld
+    unsent: () => (reader.unsent?.() ?? 0) + withheld
   }
 }
 

@@ -120,7 +120,7 @@ describe.each(Object.entries(streams))("a stream of %s", (_, [protocolOf, kinds]
       }
       const grown = heap() - before
       // Used afterwards, so that all of it is still there.
-      expect(grown).toBeLessThan((protocol.progress.held ?? 0) + calls.kept() + noise)
+      expect(grown).toBeLessThan((protocol.progress.held ?? 0) + calls.held() + noise)
     })
   }
 })

@@ -59,7 +59,7 @@ export const reader: Dialect["reader"] = (route, chat) => {
   let start: JsonObject = {}
   let totals: JsonObject = {}
   let calls = 0
-  let bytes = 0
+  let unsent = 0
   let held = 0
   let reason: string | undefined
   let guarded = false
@@ -92,7 +92,7 @@ export const reader: Dialect["reader"] = (route, chat) => {
       addShown(textOf(block.text) ?? "", out)
     } else if (isThinking(block)) {
       const thought = { ...block }
-      bytes += bytesOf(thought)
+      unsent += bytesOf(thought)
       order.thinking(thought)
       openBlocks.set(at, { type: "thinking", block: thought })
     } else if (block.type === "tool_use") beginCall(at, block, out)
@@ -111,7 +111,7 @@ export const reader: Dialect["reader"] = (route, chat) => {
       out.push({ type: "arguments", index: target.index, text: json })
     } else if (target?.type === "thinking") {
       const added = append(target.block, change)
-      bytes += added
+      unsent += added
       held += heldPerPiece + added
     }
   }
@@ -191,7 +191,7 @@ export const reader: Dialect["reader"] = (route, chat) => {
       })
     },
     ended: () => over,
-    kept: () => bytes,
+    unsent: () => unsent,
     held: () => held,
     usage
   }
