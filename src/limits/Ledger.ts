@@ -5,7 +5,7 @@
  * Each call is one atomic step over all accounts that it names, so that racing requests never pass a limit, of a key or of its
  * team (docs/decisions.md#limits-and-quotas). Processes that share a store share the accounts.
  */
-import { Context, Data, type Duration, Effect, Metric } from "effect"
+import { Context, Data, type Duration, Effect, Metric, Schedule } from "effect"
 
 /** The store cannot be reached or written. `message` is for the operator. */
 export class LedgerError extends Data.TaggedError("LedgerError")<{
@@ -13,6 +13,9 @@ export class LedgerError extends Data.TaggedError("LedgerError")<{
   /** Whether the store may have done it anyway. */
   readonly doubtful?: boolean | undefined
 }> {}
+
+/** How often what must reach the store is tried again, until it is back. */
+export const untilBack = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")])
 
 export interface Account {
   /** Unique in the store: `<key id>:2026-11`. */

@@ -2,12 +2,12 @@
  * What a key and its team may use: tokens in a minute, and tokens and a cost in a day and in a month (docs/api.md#authentication,
  * docs/decisions.md#limits-and-quotas).
  */
-import { Clock, Context, Duration, Effect, Layer, Schedule } from "effect"
+import { Clock, Context, Duration, Effect, Layer } from "effect"
 import type { Prices } from "../catalog/Catalog.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import { costOf } from "../catalog/Tokens.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
-import { type Charge, Ledger, makeWatch } from "./Ledger.ts"
+import { type Charge, Ledger, makeWatch, untilBack } from "./Ledger.ts"
 import { type BudgetDemand, limitHeaders, limitRefusal } from "./limitReply.ts"
 import { type Budget, budgetsOf } from "./limits.ts"
 import { makeUsageAccumulator, type Users, usageTotalsOf } from "./usageTotals.ts"
@@ -56,7 +56,7 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
   // it.
   const settleLater = (id: string, charges: ReadonlyArray<Charge>) =>
     ledger.settle(id, charges).pipe(
-      Effect.retry(Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")])),
+      Effect.retry(untilBack),
       Effect.onInterrupt(() =>
         Effect.forEach(charges, ({ account, amount }) =>
           amount === 0

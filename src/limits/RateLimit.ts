@@ -1,9 +1,9 @@
 /** How often and how much at a time a key and its team may ask (docs/api.md#authentication). */
-import { Context, Duration, Effect, Layer, Schedule } from "effect"
+import { Context, Duration, Effect, Layer } from "effect"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { plural } from "../wire/plural.ts"
-import { type Demand, Ledger, makeWatch } from "./Ledger.ts"
+import { type Demand, Ledger, makeWatch, untilBack } from "./Ledger.ts"
 import { type BudgetDemand, limitHeaders, limitRefusal } from "./limitReply.ts"
 import { type Limit, limitsOf, requestBudgets } from "./limits.ts"
 import { layerMemory } from "./sqliteStore.ts"
@@ -52,10 +52,11 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
         id,
         demands.map(({ account }) => ({ account, amount: 0 }))
       )
-    // A store that did not answer may hold a slot anyway.
-    const releaseLater = Effect.forkIn(Effect.retry(releaseIn(shared), Schedule.spaced("5 seconds")), scope)
+    /** A slot that is not given back holds up the key and its team until the end of its lease. */
+    const releaseLater = Effect.asVoid(Effect.forkIn(Effect.retry(releaseIn(shared), untilBack), scope))
     const acquire = watchStreams(holdIn(shared)).pipe(
       Effect.catch(({ doubtful }) =>
+        // A store that did not answer may hold a slot anyway.
         Effect.andThen(doubtful === true ? releaseLater : Effect.void, Effect.orDie(holdIn(local)))
       ),
       Effect.filterOrFail(
@@ -63,12 +64,12 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
         ({ held }) => noStream(limits.filter(({ limit }, n) => (held.shares[n]?.held ?? 0) >= limit))
       )
     )
-    // A slot that cannot be given back now comes back at the end of its lease. What the local count does says nothing of the
-    // store.
-    yield* Effect.acquireRelease(acquire, ({ ledger }) => {
-      const settle = releaseIn(ledger)
-      return Effect.ignore(ledger === shared ? watchStreams(settle) : settle)
-    })
+    yield* Effect.acquireRelease(acquire, ({ ledger }) =>
+      // What the local count does says nothing of the store.
+      ledger === shared
+        ? Effect.catch(watchStreams(releaseIn(shared)), () => releaseLater)
+        : Effect.ignore(releaseIn(ledger))
+    )
   })
   return { take, stream }
 })

@@ -2,10 +2,15 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { Duration, Effect, Layer, References } from "effect"
 import type * as Redis from "effect/persistence/Redis"
+import { ClientClosedError, ClientOfflineError, ErrorReply } from "redis"
 import { LedgerError } from "./Ledger.ts"
 
 export const reasonOf = ({ cause }: Redis.RedisError): string =>
   cause instanceof Error ? cause.message : "no connection"
+
+/** Whether Redis may have done what failed so: not what was never sent, nor what it refused. */
+const mayBeDone = ({ cause }: Redis.RedisError): boolean =>
+  ![ClientClosedError, ClientOfflineError, ErrorReply].some((kind) => cause instanceof kind)
 
 /** A Redis that is silent for as many steps counts as lost. */
 const steps = 10
@@ -22,7 +27,10 @@ const patience = Effect.andThen(
 
 export const bounded = <A>(effect: Effect.Effect<A, Redis.RedisError>): Effect.Effect<A, LedgerError> =>
   Effect.raceFirst(
-    Effect.mapError(effect, (error) => new LedgerError({ message: `Redis: ${reasonOf(error)}` })),
+    Effect.mapError(
+      effect,
+      (error) => new LedgerError({ message: `Redis: ${reasonOf(error)}`, doubtful: mayBeDone(error) })
+    ),
     patience
   )
 

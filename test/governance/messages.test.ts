@@ -42,8 +42,8 @@ describe("calls of a messages stream", () => {
   })
 
   it("are scanned as they came, whatever names were read before", () => {
-    JSON.parse(JSON.stringify({ '\\"https://a.exampl': 1 }))
-    const input = { '"https://a.example': 1 }
+    JSON.parse(JSON.stringify({ alone: 1, '\\"https://a.exampl': 1 }))
+    const input = { alone: 1, '"https://a.example': 1 }
     assert.deepStrictEqual(flagged(start(), block(0, { type: "tool_use", id: "t", name: "get", input })), [
       ["t", "get", "https://a.example"]
     ])

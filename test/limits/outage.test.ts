@@ -1,3 +1,4 @@
+import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Logger, Metric, Schedule, Scope } from "effect"
 import { createClient } from "redis"
@@ -37,6 +38,52 @@ const resets = Effect.map(Metric.snapshot, (metrics) => {
   const counter = metrics.find(({ id }) => id === "gateway_access_store_resets_total")
   return counter !== undefined && "count" in counter.state ? Number(counter.state.count) : 0
 })
+
+/** A way to a server, whose connections break when a test says so. */
+const breakable = async (to: number) => {
+  let atReply = false
+  const open = new Set<Socket>()
+  const breakNow = () => {
+    for (const socket of open) socket.destroy()
+  }
+  const server = createServer((caller) => {
+    const redis = connect(to, "127.0.0.1")
+    for (const [one, other] of [
+      [caller, redis],
+      [redis, caller]
+    ] as const) {
+      open.add(one)
+      one
+        .on("error", () => {})
+        .on("close", () => {
+          open.delete(one)
+          other.destroy()
+        })
+    }
+    caller.on("data", (bytes) => redis.write(bytes))
+    redis.on("data", (bytes) => {
+      if (!atReply) return caller.write(bytes)
+      atReply = false
+      return breakNow()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  return {
+    port: (server.address() as AddressInfo).port,
+    breakNow,
+    /** At the next thing that the server says, which is lost. */
+    breakAtReply: () => {
+      atReply = true
+    },
+    /** Whether that was said. */
+    broke: () => !atReply,
+    stop: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        breakNow()
+      })
+  }
+}
 
 const soon = Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ times: 200 })))
 
@@ -133,6 +180,56 @@ describe.skipIf(!hasOwnRedis)("Redis lost", () => {
           assert.strictEqual(yield* usedBy(key), 40)
         }).pipe(Effect.provide(stores(redis.url, [])))
       })
+  )
+
+  it.live("what a broken connection leaves unknown holds nothing, and what it could not give back comes back", () =>
+    Effect.gen(function* () {
+      const redis = yield* redisServer
+      const wire = yield* Effect.acquireRelease(
+        Effect.promise(() => breakable(Number(new URL(redis.url).port))),
+        ({ stop }) => Effect.promise(stop)
+      )
+      const direct = yield* Effect.acquireRelease(
+        Effect.promise(() => createClient({ url: redis.url }).connect()),
+        (client) => Effect.promise(() => client.close())
+      )
+      /** What requests of the key hold. */
+      const held = (name: string) => Effect.promise(async () => Number(await direct.hGet(`gateway:{${name}}`, "held")))
+      const becomes = (name: string, amount: number) =>
+        soon(Effect.filterOrFail(held(name), (found) => found === amount))
+      yield* Effect.gen(function* () {
+        const quota = yield* Quota
+        const limit = yield* RateLimit
+        const { spent } = yield* Ledger
+        const month = new Date().toISOString().slice(0, 7)
+        const key = callerWith({ monthlyTokens: 1000, streams: 1 })
+        const streams = `${key.id}:streams`
+        const tokens = `${key.id}:${month}`
+
+        // The first one loads the scripts.
+        yield* Effect.scoped(limit.stream(key))
+        // Redis has done it, and its answer is lost.
+        for (const lost of [limit.stream(key), Effect.ignore(quota.reserve(key, whole(100)))]) {
+          yield* Effect.scoped(Effect.andThen(Effect.sync(wire.breakAtReply), lost))
+          assert.isTrue(wire.broke())
+          yield* becomes(streams, 0)
+          yield* becomes(tokens, 0)
+          yield* soon(spent(["x"]))
+        }
+
+        // What gives it back does not reach Redis.
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            yield* limit.stream(key)
+            yield* quota.reserve(key, whole(100))
+            assert.deepStrictEqual([yield* held(streams), yield* held(tokens)], [1, 100])
+            wire.breakNow()
+          })
+        )
+        yield* becomes(streams, 0)
+        yield* becomes(tokens, 0)
+      }).pipe(Effect.provide(stores(`redis://127.0.0.1:${wire.port}`, [])))
+    })
   )
 
   it.live("a Redis that comes back empty grants no budget again: what was seen is written back, and it is said", () =>
