@@ -6,7 +6,7 @@ import type { CallerIdentity } from "../contract/Security.ts"
 import { Keys, makeAccess } from "../limits/Keys.ts"
 import { watchFile } from "../watchFile.ts"
 import { OperatorError } from "../wire/OperatorError.ts"
-import { type Authority, authoritiesOf, endsIn, fieldsOf, listsEnd, parseAuthorities } from "./certificate.ts"
+import { type Authority, authoritiesOf, endsIn, fieldsOf, isInTime, listsEnd, parseAuthorities } from "./certificate.ts"
 import { parseRevocationLists } from "./crl.ts"
 import { Identity } from "./Identity.ts"
 import { crlsOf, isUrl, type ReadIdentity, type Rule, readIdentity } from "./IdentityFile.ts"
@@ -177,8 +177,12 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
         }),
         complaint: (message) => `${message}. The issuers, authorities and rules in force stay.`,
         looked: () => {
-          const ends = trust().authorities.flatMap(({ issuers }) => issuers.flatMap((issuer) => listsEnd(issuer) ?? []))
-          const left = (Math.min(...ends) - clock.currentTimeMillisUnsafe()) / 86_400_000
+          const now = clock.currentTimeMillisUnsafe()
+          // A certificate that has ended may stay beside the renewed one: its list is no longer needed.
+          const ends = trust().authorities.flatMap(({ issuers }) =>
+            issuers.flatMap((issuer) => (isInTime(issuer.certificate, now) && listsEnd(issuer)) || [])
+          )
+          const left = (Math.min(...ends) - now) / 86_400_000
           return ends.length === 0 ? Effect.void : Metric.update(listDays, left)
         }
       })

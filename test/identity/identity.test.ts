@@ -96,15 +96,23 @@ const fetched = Effect.exit(
 
 describe("the revocation lists of authorities", () => {
   it.live("are measured by the first that ends, also when it is renewed", () => {
-    const [agency, piv] = ["agency", "piv"].map((name) => makeAuthority(mkdtempSync(join(folder, name)), name))
-    if (agency === undefined || piv === undefined) return assert.fail()
+    const [agency, piv, old] = ["agency", "piv", "old"].map((name) =>
+      makeAuthority(mkdtempSync(join(folder, name)), name)
+    )
+    if (agency === undefined || piv === undefined || old === undefined) return assert.fail()
+    old.list("old.crl", "-crldays", "1")
+    const authority = ["basicConstraints=CA:TRUE", "keyUsage=keyCertSign,cRLSign"].flatMap((one) => ["-addext", one])
+    old.openssl(..."req -new -config ca.cnf -key ca.key -subj /O=Agency/CN=old -out old.csr".split(" "), ...authority)
+    const ended = "-startdate 20200101000000Z -enddate 20210101000000Z -out ca.pem"
+    old.openssl(...`ca -config ca.cnf -selfsign -keyfile ca.key -batch -in old.csr ${ended}`.split(" "))
     agency.list("some.crl", "-crldays", "9")
     agency.list("other.crl", "-crldays", "3")
     piv.list("piv.crl", "-crldays", "5")
     const authorities = [
       { name: "agency", certificates: agency.pem, crl: ["some.crl", "other.crl"].map(agency.path) },
       { name: "piv", certificates: piv.pem, crl: piv.path("piv.crl") },
-      { name: "without", certificates: piv.pem }
+      { name: "without", certificates: piv.pem },
+      { name: "ended", certificates: old.pem, crl: old.path("old.crl") }
     ]
     const rules = [{ authority: "agency", certificate: { subject: "*" } }]
     const days = Effect.map(Metric.snapshot, (metrics) => {
