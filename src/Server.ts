@@ -159,7 +159,7 @@ const drainOnShutdown = ({ drainDelay, drainTimeout }: GatewaySettings) =>
       yield* Effect.addFinalizer((exit) => {
         const crashed = Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
         return drain.begin.pipe(
-          Effect.andThen(Effect.logInfo("stopping: requests in flight may finish")),
+          Effect.andThen(Effect.logInfo("stopping")),
           Effect.andThen(Effect.sleep(crashed ? 0 : drainDelay)),
           Effect.andThen(Effect.forkDetach(Effect.delay(drain.expire, crashed ? 0 : drainTimeout)))
         )
