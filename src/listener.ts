@@ -6,7 +6,7 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Duration, Effect, Layer, Option } from "effect"
 import { Audit } from "./audit/Audit.ts"
 import { Drain } from "./http/Drain.ts"
-import { endsIn } from "./identity/certificate.ts"
+import { checkWhole, endsIn } from "./identity/certificate.ts"
 import { createServer } from "./nodeHttp.ts"
 import { readRegularText } from "./regularFile.ts"
 import type { GatewaySettings } from "./Settings.ts"
@@ -46,7 +46,10 @@ const readTls = Effect.fnUntraced(function* ({ cert, key, clientCa }: TlsFiles) 
 /** Fails where the texts are no certificates, or the key another's. */
 const checkTls = (options: SecureContextOptions) =>
   Effect.try({
-    try: () => void createSecureContext(options),
+    try: () => {
+      createSecureContext(options)
+      for (const text of [options.cert, options.ca]) checkWhole(String(text))
+    },
     catch: (cause) =>
       new OperatorError({
         message: `GATEWAY_TLS_CERT, GATEWAY_TLS_KEY and GATEWAY_TLS_CLIENT_CA must be PEM files, and the key the certificate's (${cause instanceof Error ? cause.message : String(cause)})`

@@ -61,6 +61,7 @@ export const listsEnd = ({ lists }: Authority["issuers"][number]): number | unde
   lists.length === 0 ? undefined : Math.max(...lists.map(({ nextUpdate }) => nextUpdate))
 
 /** Why a certificate is refused: in words for its holder, and for audit events. */
+/** Why a certificate is refused: in words for its holder, and for audit events. */
 export interface Problem {
   readonly message: string
   readonly why: Refusal
@@ -108,7 +109,8 @@ export const authoritiesOf = (certificate: X509Certificate, authorities: Readonl
   return Result.fail(problems[0] ?? problem("the client certificate is of no authority that is trusted here", "issuer"))
 }
 
-const pem = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----/g
+/** One that is cut off, in a file that is being written, too: it is broken, not absent. */
+const pem = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*(?:-----END CERTIFICATE-----)?/g
 
 /** The certificates of a PEM text, at least one. */
 const certificatesIn = (text: string): Result.Result<Arr.NonEmptyReadonlyArray<X509Certificate>, string> => {
@@ -118,6 +120,11 @@ const certificatesIn = (text: string): Result.Result<Arr.NonEmptyReadonlyArray<X
     try: () => Arr.map(texts, (text) => new X509Certificate(text)),
     catch: () => "it has a broken certificate"
   })
+}
+
+/** Throws where a certificate of a PEM text is broken, which OpenSSL passes over. */
+export const checkWhole = (text: string): void => {
+  for (const one of text.match(pem) ?? []) void new X509Certificate(one)
 }
 
 /** The certificates of a PEM file, each of which must be an authority's. */

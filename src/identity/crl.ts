@@ -118,7 +118,8 @@ const read = (bytes: Buffer): RevocationList => {
   }
 }
 
-const pem = /-----BEGIN X509 CRL-----([A-Za-z0-9+/=\s]*)-----END X509 CRL-----/g
+/** One that is cut off, too: it is broken, not absent. */
+const pem = /-----BEGIN X509 CRL-----([A-Za-z0-9+/=\s]*)(?:-----END X509 CRL-----)?/g
 
 /** The lists of one file; the failure says what is wrong with it. */
 export const parseRevocationLists = (file: Buffer): Result.Result<ReadonlyArray<RevocationList>, string> =>

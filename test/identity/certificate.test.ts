@@ -255,3 +255,23 @@ describe("a revocation list", () => {
     }
   })
 })
+
+describe("a file of several in PEM", () => {
+  it("is refused where one is cut off, as in a file that is being written", () => {
+    const certificates = readFileSync(agency.pem, "utf8") + readFileSync(stranger.pem, "utf8")
+    const lists = [agency, stranger].map((authority) => authority.list("one.crl").toString()).join("")
+    const kinds: ReadonlyArray<
+      readonly [text: string, parse: (file: Buffer) => Result.Result<ReadonlyArray<unknown>, string>, label: string]
+    > = [
+      [certificates, parseAuthorities, "-----BEGIN CERTIFICATE-----"],
+      [lists, parseRevocationLists, "-----BEGIN X509 CRL-----"]
+    ]
+    for (const [text, parse, label] of kinds) {
+      assert.lengthOf(Result.getOrThrow(parse(Buffer.from(text))), 2)
+      const second = text.lastIndexOf(label) + label.length
+      // The last line says where it ends, and holds nothing.
+      for (let end = second; end < text.lastIndexOf("\n-----END") - 4; end++)
+        assert.isTrue(Result.isFailure(parse(Buffer.from(text.slice(0, end)))), `${label} ${end}`)
+    }
+  })
+})

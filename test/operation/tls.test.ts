@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process"
-import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { request } from "node:https"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -176,5 +176,8 @@ describe.concurrent("TLS", () => {
     assert.include(missing, `GATEWAY_TLS_CERT: cannot read ${path("no.pem")} (there is no such file)`)
     assert.include(await refusal({ ...both, GATEWAY_TLS_KEY: path("client.key") }), "and the key the certificate's")
     assert.include(await refusal({ ...both, GATEWAY_TLS_CERT: path("server.key") }), "must be PEM files")
+    const [whole, cut] = [text("ca.pem"), path("cut.pem")]
+    writeFileSync(cut, whole + whole.slice(0, -100))
+    assert.include(await refusal({ ...both, GATEWAY_TLS_CLIENT_CA: cut }), "must be PEM files")
   })
 })
