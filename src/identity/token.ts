@@ -12,6 +12,7 @@ import {
   type JSONWebKeySet,
   type JWTPayload,
   type JWTVerifyGetKey,
+  type JWTVerifyOptions,
   jwtVerify
 } from "jose"
 import { GatewayError, type Refusal } from "../catalog/GatewayError.ts"
@@ -115,6 +116,23 @@ export const issuerOf = (token: string): Result.Result<string, GatewayError> => 
   })
 }
 
+/** By the key that the token names, or by each that it may mean: it may name none, and issuers may publish two of one name. */
+const verified = async (token: string, keys: JWTVerifyGetKey, options: JWTVerifyOptions): Promise<JWTPayload> => {
+  try {
+    return (await jwtVerify(token, keys, options)).payload
+  } catch (cause) {
+    if (!(cause instanceof errors.JWKSMultipleMatchingKeys)) throw cause
+    for await (const key of cause) {
+      try {
+        return (await jwtVerify(token, key, options)).payload
+      } catch (other) {
+        if (!(other instanceof errors.JWSSignatureVerificationFailed)) throw other
+      }
+    }
+    throw new errors.JWSSignatureVerificationFailed()
+  }
+}
+
 /** What jose says, in words for the caller; nothing of the token is repeated. */
 const wordsOf = (cause: unknown): string => {
   if (cause instanceof errors.JWTExpired) return "has expired"
@@ -161,16 +179,16 @@ export const verifyToken = Effect.fnUntraced(function* (
     clockTolerance: skew,
     requiredClaims: ["exp", "sub"]
   }
-  const verified = Effect.suspend(() => {
+  const verify = Effect.suspend(() => {
     const keys = current()
     return keys === undefined
       ? Effect.fail(unavailable)
-      : Effect.tryPromise({ try: () => jwtVerify(token, keys, options), catch: (cause) => cause })
+      : Effect.tryPromise({ try: () => verified(token, keys, options), catch: (cause) => cause })
   })
-  const { payload } = yield* verified.pipe(
+  const payload = yield* verify.pipe(
     Effect.catchIf(
       (cause) => cause instanceof errors.JWKSNoMatchingKey,
-      () => Effect.andThen(refresh, verified)
+      () => Effect.andThen(refresh, verify)
     ),
     Effect.mapError((cause) => (cause instanceof GatewayError ? cause : refusalOf(cause, issuer)))
   )

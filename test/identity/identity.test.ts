@@ -419,6 +419,37 @@ describe("the keys of an issuer", () => {
     })
   )
 
+  it.live.each([
+    ["none", undefined],
+    ["one", "same"]
+  ])("may be several of a kind where tokens name %s, and all others are refused", ([, kid]) =>
+    Effect.gen(function* () {
+      const keys = yield* Effect.promise(() => Promise.all(["a", "b", "c"].map((name) => makeKey("ES256", name))))
+      const named = keys.map((key) => ({ ...key, jwk: { ...key.jwk, kid } }))
+      writeFileSync(join(folder, "several.json"), JSON.stringify({ keys: named.slice(0, 2).map(({ jwk }) => jwk) }))
+      const issuers = [{ issuer: issuer.url, audience: "gateway", jwks: "several.json" }]
+      const [one, two, foreign] = named
+      if (one === undefined || two === undefined || foreign === undefined) return assert.fail()
+      const header = kid === undefined ? {} : { kid }
+      const of = ({ alg, privateKey }: Pick<Key, "alg" | "privateKey">, claims: object) =>
+        Effect.flatMap(
+          Effect.promise(() =>
+            new CompactSign(Buffer.from(JSON.stringify(claims))).setProtectedHeader({ alg, ...header }).sign(privateKey)
+          ),
+          ofToken
+        )
+      const claims = { iss: issuer.url, aud: "gateway", sub: "job-1", exp: seconds() + 300 }
+      yield* using(
+        writeIdentity(everybody({ issuers })),
+        Effect.gen(function* () {
+          for (const key of [one, two]) assert.strictEqual((yield* of(key, claims)).name, "job-1")
+          assert.match((yield* Effect.flip(of(two, { ...claims, exp: 1 }))).message, /has expired/)
+          assert.match((yield* Effect.flip(of(foreign, claims))).message, /not signed by its issuer/)
+        })
+      )
+    })
+  )
+
   it.live("may stand in a file beside the identity file", () =>
     Effect.gen(function* () {
       writeFileSync(join(folder, "jwks.json"), JSON.stringify({ keys: [keyOf("ES256").jwk] }))
