@@ -62,6 +62,10 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
       record.fail(error)
       callSpan()?.fail(error)
     }
+    const endWith = (error: GatewayError) => {
+      fail(error)
+      record.streamEnd = "error"
+    }
     record.stream = true
     let withheld: string | undefined
     const hold = (more: number, all: number) =>
@@ -110,14 +114,16 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
       lastBytesAt: () => record.attempts.at(-1)?.lastBytesAt ?? 0,
       ceiling: limits.streamCeiling,
       onTermination: (end) => (record.caller === undefined ? () => {} : onTermination(record.caller, end)),
-      destroy: Effect.sync(() => fiber.interruptUnsafe()),
+      destroy: (error) => {
+        endWith(error)
+        fiber.interruptUnsafe()
+      },
       lastFrames: (cause) => {
         const error = Option.getOrElse(Cause.findErrorOption(cause), () => {
           Effect.runForkWith(fiber.context)(Effect.logError("a streamed reply failed", cause))
           return internal
         })
-        fail(error)
-        record.streamEnd = "error"
+        endWith(error)
         const last = protocol.inBand(error, toolCalls.governance())
         return record.replyGuards?.failed(last) ?? last
       },

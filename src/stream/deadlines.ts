@@ -31,8 +31,8 @@ export interface DeadlineOptions {
   readonly ceiling: Duration.Duration
   /** Calls `end` when the reply must end for another reason: a revoked key, a server that stops. Returns how to unsubscribe. */
   readonly onTermination: (end: (error: GatewayError) => void) => () => void
-  /** Ends the connection of a caller that has not read the end of the reply. */
-  readonly destroy: Effect.Effect<void>
+  /** Ends the connection of a caller that has not read the end of a reply that was ended so. */
+  readonly destroy: (error: GatewayError) => void
 }
 
 /**
@@ -97,7 +97,7 @@ export const withDeadlines =
               Fiber.interrupt(reader).pipe(
                 Effect.map(() => end(Exit.fail(error))),
                 Effect.andThen(Effect.sleep(grace)),
-                Effect.andThen(destroy),
+                Effect.map(() => destroy(error)),
                 Effect.forkIn(scope)
               )
             )

@@ -126,7 +126,7 @@ for (const { model, head, frame } of claudeClouds) {
 }
 
 describe("a caller that does not read", () => {
-  it("is let go at the ceiling", async () => {
+  it("is let go at the ceiling, which is recorded", async () => {
     const strict = await startGateway({ settings: { ...cloudsAt(upstream.url), GATEWAY_STREAM_CEILING: "500 millis" } })
     try {
       upstream.use(async (socket) => {
@@ -150,6 +150,9 @@ describe("a caller that does not read", () => {
       await sleep(2300)
       caller.socket.resume()
       await caller.closed(2000)
+      while (strict.records().length === 0) await sleep(10)
+      const [record] = strict.records()
+      assert.deepStrictEqual([record?.outcome, record?.stream_end], ["timeout", "error"])
     } finally {
       await strict.stop()
     }

@@ -42,9 +42,9 @@ const running = async (limits: { readonly [L in "heartbeat" | "idle" | "ceiling"
       end = listener
       return () => {}
     },
-    destroy: Effect.sync(() => {
+    destroy: () => {
       seen.cutOff++
-    })
+    }
   }
   let taken = 0
   const call = Stream.unwrap(

@@ -46,7 +46,7 @@ export const replied = (
       lastBytesAt: () => 0,
       ceiling: Duration.minutes(1),
       onTermination: () => () => {},
-      destroy: Effect.void
+      destroy: () => {}
     })
     const pieces = yield* Stream.runCollect(
       Stream.catchCause(bytes, (cause) => Stream.succeed(Buffer.from(printEvents(lastFrames(cause)))))
