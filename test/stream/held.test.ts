@@ -27,6 +27,8 @@ const heap = (): number => {
 const mib = 2 ** 20
 /** What runs beside a test, and what the engine makes of code that runs often. */
 const noise = 2 * mib
+/** What is held is there each time; what else comes to be in the heap during a test is not. */
+const again = { retry: 2 }
 
 type Say = (at: number, filler: string) => Readonly<Record<string, unknown>>
 
@@ -110,7 +112,7 @@ const sizes = [
 
 describe.each(Object.entries(streams))("a stream of %s", (_, [protocolOf, kinds]) => {
   for (const [kind, say] of Object.entries(kinds)) {
-    it.each(sizes)(`holds no more than is counted of its ${kind}: %s ones`, (_, count, filler) => {
+    it.each(sizes)(`holds no more than is counted of its ${kind}: %s ones`, again, (_, count, filler) => {
       const protocol = protocolOf()
       const calls = makeAccumulator()
       const before = heap()
@@ -125,7 +127,7 @@ describe.each(Object.entries(streams))("a stream of %s", (_, [protocolOf, kinds]
   }
 })
 
-it("frames that guards hold back hold nothing of what came between them", async () => {
+it("frames that guards hold back hold nothing of what came between them", again, async () => {
   let counted = 0
   const hold = (more: number) => {
     counted += more
@@ -146,7 +148,7 @@ it("frames that guards hold back hold nothing of what came between them", async 
 
 describe.each(["messages", "responses"] as const)("a stream of %s that guards hold back", (surface) => {
   for (const [kind, say] of Object.entries(surface === "messages" ? claude : responses)) {
-    it.each(sizes)(`holds no more than is counted of its ${kind}: %s ones`, async (_, count, filler) => {
+    it.each(sizes)(`holds no more than is counted of its ${kind}: %s ones`, again, async (_, count, filler) => {
       let counted = 0
       const hold = (more: number) => {
         counted += more
