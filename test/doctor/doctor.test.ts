@@ -362,6 +362,7 @@ describe("doctor", () => {
       assert.match(yield* at("2026-11-01"), /^fail: .*not valid yet.*\nwarn: .*others may read it \(mode 0644\)/)
       assert.match(yield* at("2027-01-01"), /^ok: .*\(CN=localhost\) is valid until 2126-10-28/)
       assert.match(yield* at("2126-10-18"), /^warn: .*expires on 2126-10-28, in 11 days -> Renew/)
+      assert.match(yield* at("2126-10-28"), /^warn: .*expires on 2126-10-28, in 1 day -> Renew/)
       assert.match(yield* at("2127-01-01"), /^fail: .*expired on 2126-10-28 -> Renew/)
       // Of a certificate without a subject, as public authorities issue them.
       const authority = makeAuthority(directory, "CA")

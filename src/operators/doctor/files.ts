@@ -99,7 +99,7 @@ const certificateFound = (file: string, certificate: X509Certificate, now: numbe
     return unusable(`${name} is not valid yet`, "Check the clock of this machine, and the certificate.")
   }
   return left < soon * day
-    ? warn(`${name} expires on ${date}, in ${Math.ceil(left / day)} days`, renew)
+    ? warn(`${name} expires on ${date}, in ${count(Math.ceil(left / day), "day")}`, renew)
     : ok(`${name} is valid until ${date}`)
 }
 
@@ -217,8 +217,7 @@ export const stateFound = ({ redisUrl, stateDir }: Pick<GatewaySettings, "redisU
     ? Effect.succeed(ok("quotas are counted in Redis"))
     : spaceFound(resolve(stateDir), "GATEWAY_STATE_DIR")
 
-const count = (items: ReadonlyArray<unknown>, one: string, many?: string) =>
-  `${items.length} ${plural(items.length, one, many)}`
+const count = (many: number, one: string, several?: string) => `${many} ${plural(many, one, several)}`
 
 /** What a guard's address may be sent, beside what the guard is meant to see. */
 const guardFound = (guard: GuardSettings): Found => {
@@ -244,7 +243,7 @@ export const guardsFound = Effect.fnUntraced(function* (file: string) {
   const found = yield* Effect.forEach(guards, (guard) =>
     Effect.map(clientFound(file, guard), (client) => [guardFound(guard), ...client])
   )
-  return [ok(`${file}: ${count(guards, "guard")}`), ...found.flat()]
+  return [ok(`${file}: ${count(guards.length, "guard")}`), ...found.flat()]
 })
 
 /** When its certificates end, and whether its revocation lists are in force. Of several certificates not all need to be. */
@@ -261,7 +260,7 @@ const authorityFound = (file: string, { issuers, name, needsList }: Authority, n
       return [found, state(`${name} has no revocation list in force: what it has issued is refused`, fetch)]
     }
     if (lasts > day) return [found]
-    return [found, warn(`${name}: the revocation list ends in ${Math.ceil(lasts / 3_600_000)} hours`, fetch)]
+    return [found, warn(`${name}: the revocation list ends in ${count(Math.ceil(lasts / 3_600_000), "hour")}`, fetch)]
   })
 }
 
@@ -279,7 +278,11 @@ export const identityFound = Effect.fnUntraced(function* (file: string) {
   const read = yield* readIdentity(file)
   const { authorities, issuers, rules } = yield* trustOf(read, () => Effect.succeed(notAsked))
   const now = yield* Clock.currentTimeMillis
-  const parts = [count([...issuers], "issuer"), count(authorities, "authority", "authorities"), count(rules, "rule")]
+  const parts = [
+    count(issuers.size, "issuer"),
+    count(authorities.length, "authority", "authorities"),
+    count(rules.length, "rule")
+  ]
   const addresses = [...issuers.values()].map(({ issuer }) => issuer.jwks).filter(isUrl)
   const fetched = yield* Effect.forEach(addresses, keysAtFound, { concurrency: "unbounded" })
   return [
