@@ -68,9 +68,11 @@ const statuses = meaningsOf(
 /** The status that a vendor's word stands for; an unknown one is a failure of the cloud. */
 export const statusOfWord = (word: unknown): number => statuses.get(textOf(word) ?? "") ?? 500
 
-/** The status that a body says; undefined where it is none of an error's. Metrics have it as a label, so it is from a closed set. */
-export const errorStatusOf = (said: unknown): number | undefined =>
-  typeof said === "number" && Number.isInteger(said) && said >= 400 && said <= 599 ? said : undefined
+/** The status that a body says, also as a text; undefined where it is none of an error's. Metrics have it as a label, so it is from a closed set. */
+export const errorStatusOf = (said: unknown): number | undefined => {
+  const status = typeof said === "string" ? Number(said) : said
+  return typeof status === "number" && Number.isInteger(status) && status >= 400 && status <= 599 ? status : undefined
+}
 
 /** Whether Google or Anthropic says that a call took too long, whatever its HTTP status. */
 export const isTimeout = ({ status, type }: JsonObject): boolean =>

@@ -31,7 +31,7 @@ import { answerTokens } from "../openaiUsage.ts"
 /** Of an `error` event, or of the `error` of a response that failed. */
 export const responsesFault = (detail: JsonObject): Refused =>
   refused(
-    errorStatusOf(Number(detail.code)) ?? statusOfWord(detail.code),
+    errorStatusOf(detail.code) ?? statusOfWord(detail.code),
     textOf(detail.message) ?? "the model failed",
     undefined,
     isFiltered(detail)

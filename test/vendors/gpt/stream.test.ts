@@ -101,6 +101,7 @@ describe("streams", () => {
 
   it.each<[JsonObject, number]>([
     [{ code: "429", message: "m" }, 429],
+    [{ code: "503" }, 503],
     [{ type: "rate_limit_error" }, 429],
     [{ type: "invalid_request_error", message: "bad" }, 400],
     [{ code: "content_filter", message: "bad" }, 400],

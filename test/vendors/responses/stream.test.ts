@@ -131,6 +131,8 @@ describe("an error event of the responses API", () => {
     [{ code: "server_error", message: "deployments/secret" }, 500, "deployments/secret"],
     [{ code: "timeout", message: "m" }, 504, "m"],
     [{ code: "constructor" }, 500, "the model failed"],
+    [{ code: "503" }, 503, "the model failed"],
+    [{ code: { valueOf: 1, toString: 1 } }, 500, "the model failed"],
     [{ code: null, message: null }, 500, "the model failed"],
     [{}, 500, "the model failed"]
   ])("%j stands for %i", (detail, status, message) => {
