@@ -220,7 +220,7 @@ const responsesReader = (reply: Fields): FrameReader => {
   let number = -1
   const keyOf = (name: string, fields: JsonObject): string => {
     const places = [fields.output_index, fields.content_index, fields.summary_index, fields.command_index]
-    return [name.replace(/\.\w+$/, ""), ...places].join(" ")
+    return [name.replace(/\.\w+$/, ""), ...places.map(numberOf)].join(" ")
   }
   const find: Find = (frame, fields) => {
     const name = frame.event ?? ""
