@@ -60,7 +60,7 @@ const makeReserve = (limit: RateLimit["Service"], quota: Quota["Service"], cloud
     const { deployment } = route
     const input = record.inputEstimate ?? 0
     const output = maxOutput ?? 0
-    if (stream && limitsStreams(caller)) yield* limit.stream(caller)
+    if (stream && limitsStreams(caller)) record.endStream = yield* limit.stream(caller)
     if (maxOutput !== undefined && limitsUse(caller)) {
       const reservation = yield* quota.reserve(caller, { input, output, prices: deployment.prices })
       record.reservation = reservation

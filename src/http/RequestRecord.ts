@@ -73,6 +73,8 @@ export class RequestRecord extends RequestFacts {
   refusedId: string | undefined
   /** What is held of the key's quota. */
   reservation: Reservation | undefined
+  /** Gives back the stream of the key's, where these are limited. */
+  endStream: Effect.Effect<void> | undefined
   /** Headers that the reply gets whatever it becomes: rate limits, and those of an error. */
   replyHeaders: Readonly<Record<string, string>> = {}
   /** Headers that name what was changed of the request before it was sent (docs/api.md#adjusted-requests). */

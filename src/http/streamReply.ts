@@ -132,7 +132,11 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
         record.takeMemory(more)
       }
     })
-    const pull = yield* Channel.toPullScoped(Stream.toChannel(bytes), yield* Effect.scope)
+    const arrays = yield* Channel.toPullScoped(Stream.toChannel(bytes), yield* Effect.scope)
+    // A caller that has the last event may begin its next stream at once, with another replica too.
+    const { endStream } = record
+    const ended = Effect.suspend(() => (progress.end === undefined ? undefined : endStream) ?? Effect.void)
+    const pull = endStream === undefined ? arrays : Effect.tap(arrays, ended)
     const first = yield* Pull.catchDone(pull, () => Effect.undefined).pipe(
       Effect.onError((cause) =>
         Effect.sync(() => {

@@ -38,7 +38,10 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
     return refusal === undefined ? limitHeaders(demands, held) : yield* refusal
   })
 
-  /** Takes one of the streams of the key and its team until the scope closes; fails with `rate-limit` when all are in use. */
+  /**
+   * Takes one of the streams of the key and its team until the scope closes; fails with `rate-limit` when all are in use. Returns what
+   * gives it back before that.
+   */
   const stream = Effect.fnUntraced(function* (caller: CallerIdentity) {
     const limits = limitsOf(caller, "streams")
     const demands = limits.map(
@@ -64,12 +67,17 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
         ({ held }) => noStream(limits.filter(({ limit }, n) => (held.shares[n]?.held ?? 0) >= limit))
       )
     )
-    yield* Effect.acquireRelease(acquire, ({ ledger }) =>
-      // What the local count does says nothing of the store.
-      ledger === shared
-        ? Effect.catch(watchStreams(releaseIn(shared)), () => releaseLater)
-        : Effect.ignore(releaseIn(ledger))
-    )
+    let over = false
+    const release = ({ ledger }: { readonly ledger: Ledger["Service"] }) =>
+      Effect.suspend(() => {
+        if (over) return Effect.void
+        over = true
+        // What the local count does says nothing of the store.
+        return ledger === shared
+          ? Effect.catch(watchStreams(releaseIn(shared)), () => releaseLater)
+          : Effect.ignore(releaseIn(ledger))
+      })
+    return release(yield* Effect.acquireRelease(acquire, release))
   })
   return { take, stream }
 })

@@ -392,8 +392,18 @@ const conforms = (store: () => Store) => {
         yield* Effect.scoped(
           Effect.gen(function* () {
             yield* Effect.scoped(limit.stream(key))
+            const end = yield* limit.stream(key)
+            yield* Effect.scoped(
+              Effect.gen(function* () {
+                yield* limit.stream(key)
+                yield* end
+                yield* limit.stream(key)
+              })
+            )
             yield* limit.stream(key)
             yield* limit.stream(key)
+            // It is given back once.
+            yield* end
             const error = yield* Effect.flip(Effect.scoped(limit.stream(key)))
             assert.strictEqual(error.reason, "rate-limit")
             assert.include(error.message, "2 streams at a time")
