@@ -55,8 +55,12 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
         id,
         demands.map(({ account }) => ({ account, amount: 0 }))
       )
-    /** A slot that is not given back holds up the key and its team until the end of its lease. */
-    const releaseLater = Effect.asVoid(Effect.forkIn(Effect.retry(releaseIn(shared), untilBack), scope))
+    /** A slot that is not given back holds up the key and its team until the end of its lease; then it is free anyway. */
+    const releaseLater = Effect.retry(releaseIn(shared), untilBack).pipe(
+      Effect.timeoutOption(lease),
+      Effect.forkIn(scope),
+      Effect.asVoid
+    )
     const acquire = watchStreams(holdIn(shared)).pipe(
       Effect.catch(({ doubtful }) =>
         // A store that did not answer may hold a slot anyway.

@@ -1,8 +1,9 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Logger, Metric, Schedule, Scope } from "effect"
+import { TestClock } from "effect/testing"
 import { createClient } from "redis"
-import { Ledger } from "../../src/limits/Ledger.ts"
+import { Ledger, LedgerError } from "../../src/limits/Ledger.ts"
 import { Quota } from "../../src/limits/Quota.ts"
 import { RateLimit } from "../../src/limits/RateLimit.ts"
 import type { RedisLedgerOptions } from "../../src/limits/redisLedger.ts"
@@ -86,6 +87,30 @@ const breakable = async (to: number) => {
 }
 
 const soon = Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ times: 200 })))
+
+it.effect("what a store may hold of a stream is given back for as long as it is held, and no longer", () => {
+  let tries = 0
+  const lost = Effect.suspend(() => {
+    tries++
+    return new LedgerError({ message: "lost", doubtful: true })
+  })
+  const none = Effect.succeed([])
+  const ledger = { hold: () => lost, settle: () => lost, raise: () => lost, spent: () => none, take: () => lost }
+  return Effect.gen(function* () {
+    const limit = yield* RateLimit
+    yield* Effect.scoped(limit.stream(callerWith({ streams: 1 })))
+    yield* TestClock.adjust("1 minute")
+    assert.isAbove(tries, 10)
+    yield* TestClock.adjust("15 minutes")
+    const before = tries
+    yield* TestClock.adjust("15 minutes")
+    assert.strictEqual(tries, before)
+  }).pipe(
+    Effect.provide(RateLimit.layer("15 minutes")),
+    Effect.provideService(Ledger, { ...ledger, alarms: new Set<Effect.Effect<void>>() }),
+    Effect.provide(collect([]))
+  )
+})
 
 describe.skipIf(!hasOwnRedis)("Redis lost", () => {
   it.live("quota fails closed, limits count locally, running requests end", () =>
