@@ -83,7 +83,7 @@ const run = (file: string, args: ReadonlyArray<string>, input = "", directory = 
   })
 
 it("every snippet is in a language that is checked", () => {
-  const checked = ["sh", "ts", "python", "json", "toml", "yaml", "text", "powershell", "go"]
+  const checked = ["sh", "ts", "python", "json", "toml", "yaml", "text", "powershell", "go", "java"]
   for (const block of blocks) assert.include(checked, block.language, named(block))
 })
 
@@ -94,6 +94,20 @@ describe("Go", () => {
       await run("gofmt", ["-e"], `package main\n\nfunc main() {\n${text}\n}\n`)
     }
   )
+})
+
+describe("Java", () => {
+  it.skipIf(!has("javac", "-version")).concurrent("parses", async () => {
+    const methods = inLanguage("java").map(({ text }, at) => `void snippet${at}() {\n${text}\n}\n`)
+    writeFileSync(join(home, "Snippets.java"), `class Snippets {\n${methods.join("")}}\n`)
+    // No further than that, because the libraries are not here.
+    await run("javac", [
+      "-proc:none",
+      "-XDshould-stop.ifNoError=PARSE",
+      "-XDshould-stop.ifError=PARSE",
+      "Snippets.java"
+    ])
+  })
 })
 
 /** The commands of a block; a backslash at the end of a line joins it with the next. */
