@@ -11,7 +11,6 @@ import { Context, Effect, Option, Scope } from "effect"
 import { Headers, HttpBody, HttpClient, HttpClientError, HttpClientRequest, UrlParams } from "effect/http"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import { ceilingError } from "../stream/deadlines.ts"
-import { singleUse } from "../wire/singleUse.ts"
 import { abandoned, type CallContext, type Head, Response } from "./Response.ts"
 
 export const CurrentCall = Context.Reference<CallContext>("gateway/cloud/CurrentCall", {
@@ -45,6 +44,19 @@ const headersOf = (given: Readonly<Record<string, string | ReadonlyArray<string>
     if (first !== undefined) headers[name] = first
   }
   return Headers.fromRecordUnsafe(headers)
+}
+
+/**
+ * Returns a body once, and does not hold it after that. A stream runs for minutes, and its closures would hold what it was made from.
+ */
+export const singleUse = <A>(body: A): (() => A) => {
+  let held: { readonly body: A } | undefined = { body }
+  return () => {
+    if (held === undefined) throw new Error("used twice")
+    const used = held.body
+    held = undefined
+    return used
+  }
 }
 
 /** A body that is no longer held once it has been sent. */
