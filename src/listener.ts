@@ -1,12 +1,12 @@
 /** How connections are taken: Node's server with its limits, in TLS when a certificate is given. */
 import type { Server } from "node:http"
 import { createServer as createTlsServer } from "node:https"
-import { createSecureContext, type SecureContextOptions } from "node:tls"
+import type { SecureContextOptions } from "node:tls"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Duration, Effect, Layer, Option } from "effect"
 import { Audit } from "./audit/Audit.ts"
 import { Drain } from "./http/Drain.ts"
-import { checkWhole, endsIn } from "./identity/certificate.ts"
+import { checkTlsTexts, endsIn } from "./identity/certificate.ts"
 import { createServer } from "./nodeHttp.ts"
 import { readRegularText } from "./regularFile.ts"
 import type { GatewaySettings } from "./Settings.ts"
@@ -46,10 +46,7 @@ const readTls = Effect.fnUntraced(function* ({ cert, key, clientCa }: TlsFiles) 
 /** Fails where the texts are no certificates, or the key another's. */
 const checkTls = (options: SecureContextOptions) =>
   Effect.try({
-    try: () => {
-      createSecureContext(options)
-      for (const text of [options.cert, options.ca]) checkWhole(String(text))
-    },
+    try: () => checkTlsTexts(options),
     catch: (cause) =>
       new OperatorError({
         message: `GATEWAY_TLS_CERT, GATEWAY_TLS_KEY and GATEWAY_TLS_CLIENT_CA must be PEM files, and the key the certificate's (${cause instanceof Error ? cause.message : String(cause)})`

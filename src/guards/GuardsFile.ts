@@ -1,11 +1,10 @@
 /** The file that names the agency's own detectors (docs/guards.md#the-file). It holds no secret. */
 import { dirname, resolve } from "node:path"
-import { createSecureContext } from "node:tls"
 import { Duration, Effect, Result, Schema } from "effect"
 import { authorizedLevels, boundaryExample, type Level, levels, parseBoundary } from "../catalog/Level.ts"
 import { authorizationOfHost, isVendorHost } from "../catalog/Partition.ts"
 import type { ClientCertificate } from "../cloud/connections.ts"
-import { checkWhole } from "../identity/certificate.ts"
+import { checkTlsTexts } from "../identity/certificate.ts"
 import { parser, readNamed } from "../limits/files.ts"
 import { allUnique, ShortName } from "../limits/KeyFile.ts"
 import { readRegularText } from "../regularFile.ts"
@@ -96,10 +95,7 @@ const readClient = Effect.fnUntraced(function* (path: string, { certificate, key
     )
   const client: ClientCertificate = { cert: yield* read(certificate), key: yield* read(key) }
   yield* Effect.try({
-    try: () => {
-      createSecureContext({ ...client, ...tlsPolicy })
-      checkWhole(client.cert)
-    },
+    try: () => checkTlsTexts({ ...client, ...tlsPolicy }),
     catch: (cause) =>
       refused(
         `needs PEM files in certificate and key, and the key the certificate's (${cause instanceof Error ? cause.message : String(cause)})`

@@ -1,5 +1,6 @@
 /** Client certificates: what they say of their subject, and whether an authority of the operator's stands behind them. */
 import { X509Certificate } from "node:crypto"
+import { createSecureContext, type SecureContextOptions } from "node:tls"
 import { Array as Arr, Effect, Result } from "effect"
 import type { Refusal } from "../catalog/GatewayError.ts"
 import { readRegular } from "../regularFile.ts"
@@ -121,9 +122,12 @@ const certificatesIn = (text: string): Result.Result<Arr.NonEmptyReadonlyArray<X
   })
 }
 
-/** Throws where a certificate of a PEM text is broken, which OpenSSL passes over. */
-export const checkWhole = (text: string): void => {
-  for (const one of text.match(pem) ?? []) void new X509Certificate(one)
+/** Throws where TLS cannot be made from these texts, or one of their certificates is broken, which OpenSSL passes over. */
+export const checkTlsTexts = (options: SecureContextOptions): void => {
+  createSecureContext(options)
+  for (const text of [options.cert, options.ca]) {
+    for (const one of String(text).match(pem) ?? []) void new X509Certificate(one)
+  }
 }
 
 /** The certificates of a PEM file, each of which must be an authority's. */
