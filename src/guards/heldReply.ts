@@ -8,6 +8,7 @@ import type { GuardAction } from "../contract/Governance.ts"
 import type { Place } from "../contract/places.ts"
 import type { Frame } from "../stream/Frame.ts"
 import { getOrInsert } from "../wire/getOrInsert.ts"
+import { copyOf } from "../wire/print.ts"
 import type { FrameReader, Part } from "./frames.ts"
 import { type About, askGuards, type Guard } from "./Guard.ts"
 import { contextCharacters } from "./markings.ts"
@@ -128,9 +129,6 @@ const apart = (frame: Frame): Frame => {
   return data === "" ? frame : { ...frame, data: copy(data), event: event === undefined ? event : copy(event) }
 }
 
-/** The end of a text, apart from it: a slice would hold all of the text. */
-const endOf = (text: string, length: number): string => Buffer.from(text.slice(-length), "utf16le").toString("utf16le")
-
 /** Frames that wait; `all`: until the reply is complete. */
 export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, all: boolean) => {
   const texts = makeTexts(about.surface === "responses")
@@ -239,7 +237,7 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
       if (verdict.blocked !== undefined) return undefined
       for (const [at, slot] of asked.entries()) slot.after = verdict.texts[at] ?? slot.text
     }
-    for (const [key, { before, text }] of keyed) judgedTails.set(key, endOf(before + text, contextCharacters))
+    for (const [key, { before, text }] of keyed) judgedTails.set(key, copyOf((before + text).slice(-contextCharacters)))
     count(entries, -1)
     const out: Array<Frame> = []
     /** Keys whose other text has gone out, all of it in the place of the first piece. */

@@ -21,9 +21,10 @@ export const escapeControls = (text: string): string =>
 export const escapeJson = (json: string): string =>
   Buffer.byteLength(json) === json.length && !json.includes("\u007f") ? json : escapeControls(json)
 
-/** The beginning of a text, for what is kept of it: copied, because a slice holds the whole text. */
+/** A slice of a text, for what is kept of it: by itself it would hold the whole text. */
+export const copyOf = (slice: string): string => Buffer.from(slice, "utf16le").toString("utf16le")
 export const beginningOf = (text: string, most: number): string =>
-  text.length <= most ? text : Buffer.from(text.slice(0, most), "utf16le").toString("utf16le")
+  text.length <= most ? text : copyOf(text.slice(0, most))
 
 /** Characters and values of one slice, each less than a millisecond. */
 const sliceCharacters = 64 * 1024
