@@ -1,7 +1,5 @@
 /** What guards do with streams, over real sockets. */
 import { setTimeout as sleep } from "node:timers/promises"
-import { setFlagsFromString } from "node:v8"
-import { runInNewContext } from "node:vm"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import type { GuardAction } from "../../src/contract/Governance.ts"
@@ -16,6 +14,7 @@ import { responses } from "../../src/surfaces/responses.ts"
 import { type Rule, usual } from "../support/detector.ts"
 import { recordOf } from "../support/gateway.ts"
 import { guardedCases, makeGuarded, saying, streamedText } from "../support/guarded.ts"
+import { collect } from "../support/heap.ts"
 import { guardedAlone, heldAlone } from "../support/heldAlone.ts"
 import { eventsIn, open, post } from "../support/http.ts"
 import { sharedDetector } from "../support/shared.ts"
@@ -365,7 +364,6 @@ describe("a reply that is only flagged", () => {
 
   it.live("keeps of a call the words, and not the frames that have passed", () =>
     Effect.gen(function* () {
-      setFlagsFromString("--expose-gc")
       const flagging = guardOf("flag", () => Effect.undefined)
       const frames: Array<WeakRef<Frame>> = []
       const frameOf = (call: object): Frame => {
@@ -382,7 +380,7 @@ describe("a reply that is only flagged", () => {
           if (++passed < 1000) return Effect.void
           // What is referred to weakly is kept for the rest of the turn.
           return Effect.map(Effect.sleep("10 millis"), () => {
-            runInNewContext("gc")()
+            collect()
             assert.isBelow(frames.filter((frame) => frame.deref() !== undefined).length, 100)
           })
         })

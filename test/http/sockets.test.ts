@@ -2,14 +2,11 @@
 import { Agent, createServer, request } from "node:http"
 import type { AddressInfo } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
-import { setFlagsFromString } from "node:v8"
-import { runInNewContext } from "node:vm"
 import { assert, it } from "@effect/vitest"
 import { guardSockets } from "../../src/sockets.ts"
+import { collect } from "../support/heap.ts"
 
 it("an idle connection holds nothing of its last request", async () => {
-  setFlagsFromString("--expose-gc")
-  const collect: () => void = runInNewContext("gc")
   const kept: Array<WeakRef<object>> = []
   const server = createServer((incoming, reply) => {
     const record = {}

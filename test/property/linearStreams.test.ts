@@ -1,13 +1,9 @@
 /** Nothing that a stream says many times may cost more than linear, or hold up other requests (docs/api.md#when-a-cloud-fails). */
 import { describe, expect, it } from "@effect/vitest"
 import { makeAccumulator } from "../../src/governance/accumulate.ts"
-import type { Protocol } from "../../src/stream/Frame.ts"
-import { chatProtocol } from "../../src/surfaces/chat.ts"
-import { messagesProtocol } from "../../src/surfaces/messagesStream.ts"
-import { responsesProtocol } from "../../src/surfaces/responsesStream.ts"
 import { superlinear, type Work } from "../support/growth.ts"
 import { heldAlone } from "../support/heldAlone.ts"
-import { azure, chat, dialect, flash, oss, sonnet, terra } from "../vendors/support.ts"
+import { eventOf, protocols, readCalls } from "../support/protocols.ts"
 
 type Said = Readonly<Record<string, unknown>>
 
@@ -108,41 +104,27 @@ const responses: Readonly<Record<string, (at: number) => Said>> = {
   "unknown events": (at) => ({ type: `response.x${at}`, output_index: at })
 }
 
-const chatOf = (route: typeof sonnet) => (): Protocol =>
-  chatProtocol({
-    reader: dialect(route).stream(route, chat({})),
-    heading: { id: "c", created: 0, model: "m" },
-    inputEstimate: 1,
-    includeUsage: true
-  })
-const streams: Readonly<Record<string, readonly [() => Protocol, typeof claude]>> = {
-  messages: [() => messagesProtocol("m"), claude],
-  "messages, unfenced": [() => messagesProtocol("m", true), claude],
-  responses: [() => responsesProtocol((text) => text), responses],
-  "chat, Claude": [chatOf(sonnet), claude],
-  "chat, GPT": [chatOf(azure), gpt],
-  "chat, gpt-oss": [chatOf(oss), gpt],
-  "chat, GPT on Bedrock": [chatOf(terra), responses],
-  "chat, Gemini": [chatOf(flash), gemini]
-}
+const streams = [
+  ["messages", claude],
+  ["messages, unfenced", claude],
+  ["responses", responses],
+  ["chat, Claude", claude],
+  ["chat, GPT", gpt],
+  ["chat, gpt-oss", gpt],
+  ["chat, GPT on Bedrock", responses],
+  ["chat, Gemini", gemini]
+] as const
 
-describe.each(Object.entries(streams))("a stream of %s", (_, [protocolOf, kinds]) => {
+describe.each(streams)("a stream of %s", (stream, kinds) => {
   it.each(Object.entries(kinds))("takes time in proportion to its %s", { timeout: 60_000 }, async (_, say) => {
     const hearing =
       (size: number): Work =>
       (step) => {
-        const events = Array.from({ length: size }, (_, at) => {
-          const said = say(at)
-          return { event: typeof said.type === "string" ? said.type : undefined, data: JSON.stringify(said) }
-        })
-        const protocol = protocolOf()
+        const events = Array.from({ length: size }, (_, at) => eventOf(say(at)))
+        const protocol = protocols[stream]()
         const calls = makeAccumulator()
-        const hear = (some: typeof events) => {
-          for (const { calls: pieces, data } of protocol.step(some))
-            for (const piece of pieces ?? []) calls.add(piece, data.length)
-        }
         // In small arrays, as they come.
-        for (let at = 0; at < size; at += 10) step("hear", () => hear(events.slice(at, at + 10)))
+        for (let at = 0; at < size; at += 10) step("hear", () => readCalls(protocol, events.slice(at, at + 10), calls))
         step("flag", () => calls.flags())
       }
     expect(await superlinear(hearing, 1000)).toEqual([])

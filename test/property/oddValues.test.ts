@@ -2,13 +2,10 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { expect, it } from "@effect/vitest"
 import { makeAccumulator } from "../../src/governance/accumulate.ts"
-import type { Protocol } from "../../src/stream/Frame.ts"
-import { chatProtocol } from "../../src/surfaces/chat.ts"
-import { messagesProtocol } from "../../src/surfaces/messagesStream.ts"
-import { responsesProtocol } from "../../src/surfaces/responsesStream.ts"
 import { isObject, type Json, objectOf, textOf } from "../../src/wire/json.ts"
 import { guardedAlone } from "../support/heldAlone.ts"
-import { chat, dialect, routeOf } from "../vendors/support.ts"
+import { chatBy, protocols } from "../support/protocols.ts"
+import { routeOf } from "../vendors/support.ts"
 
 /** A number that keeps its text, objects that no text can be made of, and what is often not there. */
 const odd = ["12345678901234567890", '{"toString":1,"valueOf":1}', '{"__proto__":null,"length":1e9}', "[]", "null"]
@@ -29,15 +26,9 @@ function* changed(value: Json): Generator<string> {
 
 const folder = new URL("../golden/surface/", import.meta.url)
 const surfaces = {
-  chat: (model: string): Protocol =>
-    chatProtocol({
-      reader: dialect(routeOf(model)).stream(routeOf(model), chat({})),
-      heading: { id: "c", created: 0, model: "m" },
-      inputEstimate: 1,
-      includeUsage: true
-    }),
-  messages: (): Protocol => messagesProtocol("m"),
-  responses: (): Protocol => responsesProtocol((text) => text)
+  chat: (model: string) => chatBy(routeOf(model)),
+  messages: protocols.messages,
+  responses: protocols.responses
 }
 
 const eventOf = (data: string, name: Json | undefined) => ({ event: textOf(name), data })

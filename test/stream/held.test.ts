@@ -6,7 +6,8 @@ import { Effect, Stream } from "effect"
 import type { Guard } from "../../src/guards/Guard.ts"
 import { guardStream } from "../../src/guards/guardStream.ts"
 import { guardedAlone } from "../support/heldAlone.ts"
-import { eventOf, type Measured, names, task } from "./heldOf.ts"
+import { eventOf } from "../support/protocols.ts"
+import { type Measured, names, task } from "./heldOf.ts"
 
 /** What the engine makes of code that runs often, in bytes. */
 const noise = 1024 * 1024

@@ -2,33 +2,21 @@
  * What the heap holds of a stream, and what is counted of it. Measured in a thread, whose heap is its own: nothing else comes and goes in
  * it, and it is collected in no time.
  */
-import { setFlagsFromString } from "node:v8"
-import { runInNewContext } from "node:vm"
 import { parentPort, workerData } from "node:worker_threads"
 import { Effect } from "effect"
 import { makeAccumulator } from "../../src/governance/accumulate.ts"
 import { heldReply } from "../../src/guards/heldReply.ts"
 import type { Protocol } from "../../src/stream/Frame.ts"
 import { sse } from "../../src/stream/framing.ts"
-import { chatProtocol } from "../../src/surfaces/chat.ts"
 import { messagesProtocol } from "../../src/surfaces/messagesStream.ts"
-import { responsesProtocol } from "../../src/surfaces/responsesStream.ts"
+import { heap } from "../support/heap.ts"
 import { guardedAlone } from "../support/heldAlone.ts"
-import { chat, dialect, flash, oss, sonnet, terra } from "../vendors/support.ts"
+import { eventOf, protocols, readCalls } from "../support/protocols.ts"
 
 /** Bytes. */
 export interface Measured {
   readonly grown: number
   readonly counted: number
-}
-
-setFlagsFromString("--expose-gc")
-const collect: () => void = runInNewContext("gc")
-
-/** What is in the heap when all that nothing refers to has gone, in bytes. */
-const heap = (): number => {
-  collect()
-  return process.memoryUsage().heapUsed
 }
 
 type Say = (at: number, filler: string) => Readonly<Record<string, unknown>>
@@ -83,27 +71,15 @@ const responses: Readonly<Record<string, Say>> = {
   "hidden items": (at) => ({ type: "response.output_item.added", output_index: at, item: { type: "compaction" } })
 }
 
-const chatOf = (route: typeof sonnet) => (): Protocol =>
-  chatProtocol({
-    reader: dialect(route).stream(route, chat({})),
-    heading: { id: "c", created: 0, model: "m" },
-    inputEstimate: 1,
-    includeUsage: true
-  })
-const streams: Readonly<Record<string, readonly [() => Protocol, typeof claude]>> = {
-  messages: [() => messagesProtocol("m"), claude],
-  "messages, unfenced": [() => messagesProtocol("m", true), claude],
-  responses: [() => responsesProtocol((text) => text), responses],
-  "chat, Claude": [chatOf(sonnet), claude],
-  "chat, gpt-oss": [chatOf(oss), gpt],
-  "chat, GPT on Bedrock": [chatOf(terra), responses],
-  "chat, Gemini": [chatOf(flash), gemini]
-}
-
-export const eventOf = (said: Readonly<Record<string, unknown>>) => ({
-  event: typeof said.type === "string" ? said.type : undefined,
-  data: JSON.stringify(said)
-})
+const streams = [
+  ["messages", claude],
+  ["messages, unfenced", claude],
+  ["responses", responses],
+  ["chat, Claude", claude],
+  ["chat, gpt-oss", gpt],
+  ["chat, GPT on Bedrock", responses],
+  ["chat, Gemini", gemini]
+] as const
 
 /** Few large events, and many small ones. */
 const sizes = [
@@ -115,8 +91,7 @@ const translated = (protocol: Protocol, say: Say, count: number, filler: string)
   const calls = makeAccumulator()
   const before = heap()
   for (let at = 0; at < count && protocol.progress.end === undefined; at++) {
-    for (const { calls: pieces, data } of protocol.step([eventOf(say(at, filler))]))
-      for (const piece of pieces ?? []) calls.add(piece, data.length)
+    readCalls(protocol, [eventOf(say(at, filler))], calls)
   }
   const grown = heap() - before
   // Used afterwards, so that all of it is still there.
@@ -162,9 +137,9 @@ const measures = new Map<string, () => Measured | Promise<Measured>>([
   ["frames that guards hold back, with much between them", between]
 ])
 for (const [size, count, filler] of sizes) {
-  for (const [stream, [protocolOf, kinds]] of Object.entries(streams))
+  for (const [stream, kinds] of streams)
     for (const [kind, say] of Object.entries(kinds))
-      measures.set(`${stream}: ${size} ${kind}`, () => translated(protocolOf(), say, count, filler))
+      measures.set(`${stream}: ${size} ${kind}`, () => translated(protocols[stream](), say, count, filler))
   for (const [surface, kinds] of [
     ["messages", claude],
     ["responses", responses]

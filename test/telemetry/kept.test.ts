@@ -1,17 +1,9 @@
 /** What spans, records and log lines keep of texts that callers and clouds chose: they wait until they are exported. */
-import { setFlagsFromString } from "node:v8"
-import { runInNewContext } from "node:vm"
 import { assert, it } from "@effect/vitest"
 import { Effect, References, Tracer } from "effect"
 import { makeCallSpans } from "../../src/telemetry/spans.ts"
 import { beginningOf } from "../../src/wire/print.ts"
-
-setFlagsFromString("--expose-gc")
-const collect: () => void = runInNewContext("gc")
-const heap = (): number => {
-  collect()
-  return process.memoryUsage().heapUsed
-}
+import { heap } from "../support/heap.ts"
 
 it("the beginning of a text holds nothing of the rest of it", () => {
   const before = heap()
