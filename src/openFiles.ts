@@ -1,4 +1,4 @@
-/** Whether this process may open as many files as its requests take: the system resets connections beyond that, and nobody is told. */
+/** Whether this process may open as many files as its requests take: the system resets connections beyond that, without a trace in the log. */
 import { readFileSync } from "node:fs"
 import type { GatewaySettings } from "./Settings.ts"
 

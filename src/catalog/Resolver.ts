@@ -63,7 +63,7 @@ const rightPurposes = surfaceNames.filter(isPurpose).filter((purpose) => surface
 
 const rightEndpoint = (purpose: Purpose, family: Family, paths: Paths): string => {
   const right = rightPurposes.filter((other) => surfaces[other].families?.includes(family))
-  // A caller of one native format is told of the other one.
+  // A caller of one native format reads which the other one is.
   const own = purpose === "responses" && right.length > 1 ? right.slice(1) : right
   return own.map((other) => paths[other]).join(" or ")
 }
