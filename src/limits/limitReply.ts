@@ -1,5 +1,5 @@
 /** What a reply says of limits: its headers where the request fits them, or why it is refused (docs/api.md#headers). Pure. */
-import { String as Str } from "effect"
+import { Array as Arr, Order, String as Str } from "effect"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import { plural } from "../wire/plural.ts"
 import type { Demand, Held, Standing } from "./Ledger.ts"
@@ -33,15 +33,12 @@ const headersOf = (budget: Budget, left: number): Readonly<Record<string, string
         [`x-ratelimit-reset-${budget.unit}`]: duration(restOf(budget, left))
       }
 
-const unknown: Standing = { spent: 0, held: 0 }
-
 /** Of the limit that has the least left. */
 export const limitHeaders = (demands: ReadonlyArray<BudgetDemand>, { shares }: Held) => {
-  const counted = demands.flatMap(({ budget }, n) => {
-    const { amount = 0, held = 0, spent = 0 } = shares[n] ?? {}
-    return budget.unit === "cost" ? [] : [{ budget, left: budget.limit - spent - held - amount }]
-  })
-  const [first] = counted.sort((one, other) => one.left - other.left)
+  const counted = Arr.zip(demands, shares).flatMap(([{ budget }, { amount, held, spent }]) =>
+    budget.unit === "cost" ? [] : [{ budget, left: budget.limit - spent - held - amount }]
+  )
+  const [first] = Arr.sortWith(counted, ({ left }) => left, Order.Number)
   return first === undefined ? {} : headersOf(first.budget, first.left)
 }
 
@@ -50,8 +47,8 @@ const possessive = (owner: string): string => `${Str.uncapitalize(owner)}'s`
 
 interface Refusal {
   readonly message: string
-  /** Undefined where no wait helps. */
-  readonly seconds: number | undefined
+  /** Infinity where no wait helps. */
+  readonly seconds: number
 }
 
 const explainRate = ({ budget, least }: BudgetDemand, left: number): Refusal => {
@@ -59,12 +56,12 @@ const explainRate = ({ budget, least }: BudgetDemand, left: number): Refusal => 
   if (least > limit) {
     return {
       message: `This request needs at least ${least} ${unit}, more than ${possessive(owner)} ${limit} ${unit} a minute. Shorten it.`,
-      seconds: undefined
+      seconds: Infinity
     }
   }
   const seconds = Math.max(1, Math.ceil(restOf(budget, left, least)))
   const again = `Try again in ${seconds} s.`
-  const needs = `This request needs at least ${least}, and ${Math.floor(left)} are left.`
+  const needs = `This request needs at least ${least}, and ${Math.max(0, Math.floor(left))} are left.`
   return {
     message:
       unit === "requests"
@@ -87,7 +84,7 @@ const explain = (demand: BudgetDemand, { held, spent }: Standing, left: number, 
   const needs = `This request needs at least ${shown(least)} ${what}`
   if (spent >= limit) return { message: `${owner} has used its ${all}. ${next}`, seconds: period.rest }
   if (least > limit) {
-    return { message: `${needs}, more than all of ${possessive(owner)} ${all}. Shorten it.`, seconds: undefined }
+    return { message: `${needs}, more than all of ${possessive(owner)} ${all}. Shorten it.`, seconds: Infinity }
   }
   if (least > free) {
     return {
@@ -103,18 +100,16 @@ const explain = (demand: BudgetDemand, { held, spent }: Standing, left: number, 
 
 /** Of what does not fit, that which takes the longest to; undefined where everything fits. */
 export const limitRefusal = (demands: ReadonlyArray<BudgetDemand>, { shares }: Held, currency?: string) => {
-  let longest = -1
-  let refusal: GatewayError | undefined
-  for (const [n, demand] of demands.entries()) {
+  const refusals = Arr.zip(demands, shares).flatMap(([demand, standing]) => {
     const { budget, least } = demand
-    const standing = shares[n] ?? unknown
-    const left = Math.max(0, budget.limit - standing.spent - standing.held)
-    if (left >= least) continue
-    const { message, seconds } = explain(demand, standing, left, currency)
-    if ((seconds ?? Number.POSITIVE_INFINITY) <= longest) continue
-    longest = seconds ?? Number.POSITIVE_INFINITY
-    const reason = budget.period === undefined && seconds !== undefined ? "rate-limit" : "quota"
-    refusal = new GatewayError({ reason, message, retryAfter: seconds, headers: headersOf(budget, left) })
-  }
-  return refusal
+    // Below zero where more was used than was reserved: that must drain, too.
+    const left = budget.limit - standing.spent - standing.held
+    return left < least ? [{ budget, left, ...explain(demand, standing, left, currency) }] : []
+  })
+  const [longest] = Arr.sortWith(refusals, ({ seconds }) => -seconds, Order.Number)
+  if (longest === undefined) return undefined
+  const { budget, left, message, seconds } = longest
+  const retryAfter = Number.isFinite(seconds) ? seconds : undefined
+  const reason = budget.period === undefined && retryAfter !== undefined ? "rate-limit" : "quota"
+  return new GatewayError({ reason, message, retryAfter, headers: headersOf(budget, left) })
 }

@@ -111,6 +111,24 @@ describe("Quota", () => {
     }).pipe(Effect.provide(store), startingAt(Date.UTC(2026, 10, 30, 12)))
   )
 
+  it.effect("a minute's limit that was overdrawn says when there is room again", () =>
+    Effect.gen(function* () {
+      const quota = yield* Quota
+      const key = callerWith({ tokensPerMinute: 600 })
+      yield* Effect.scoped(Effect.map(quota.reserve(key, whole(100)), ({ use }) => use(1200)))
+      const refused = yield* Effect.flip(Effect.scoped(quota.reserve(key, whole(100))))
+      assert.match(refused.message, /needs at least 100, and 0 are left\. Try again in 70 s\./)
+      assert.strictEqual(refused.retryAfter, 70)
+      assert.deepStrictEqual(refused.headers, {
+        "x-ratelimit-limit-tokens": "600",
+        "x-ratelimit-remaining-tokens": "0",
+        "x-ratelimit-reset-tokens": "2m0s"
+      })
+      yield* TestClock.adjust("70 seconds")
+      yield* Effect.scoped(quota.reserve(key, whole(100)))
+    }).pipe(Effect.provide(store))
+  )
+
   it.effect("of the output what is left is held, where the input and a short answer fit", () =>
     Effect.gen(function* () {
       const quota = yield* Quota
