@@ -8,7 +8,7 @@ import type { Deployment } from "../catalog/Catalog.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { getOrInsert } from "../wire/getOrInsert.ts"
-import { keyUser, teamUser } from "./limits.ts"
+import { teamUser } from "./limits.ts"
 
 // A token bucket that several teams take from (docs/decisions.md#the-clouds-quota). It refills evenly, so that all of it is used
 // however many ask. A team that had less than an equal share in the last minute may take all that is free; one that had more
@@ -228,7 +228,7 @@ const make = ({ now = () => performance.now(), share, wait }: CloudQuotaOptions)
       load: Load,
       used: () => number | undefined
     ) {
-      const wanted = { ...load, team: team === undefined ? keyUser(id) : teamUser(team.name) }
+      const wanted = { ...load, team: team === undefined ? id : teamUser(team.name) }
       const admission = admissionOf(deployment, quota)
       yield* admission.enter(wanted)
       yield* Effect.addFinalizer(() =>

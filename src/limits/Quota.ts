@@ -2,7 +2,7 @@
  * What a key and its team may use: tokens in a minute, and tokens and a cost in a day and in a month (docs/api.md#authentication,
  * docs/decisions.md#limits-and-quotas).
  */
-import { Clock, Context, Duration, Effect, Layer } from "effect"
+import { Array as Arr, Clock, Context, Duration, Effect, Layer } from "effect"
 import type { Prices } from "../catalog/Catalog.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import { costOf } from "../catalog/Tokens.ts"
@@ -102,8 +102,8 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
       )
     )
     const held = yield* Effect.acquireRelease(hold, () => settle)
-    const reserved = demands.reduce(
-      (least, { budget }, n) => (budget.unit === "cost" ? least : Math.min(least, held.shares[n]?.amount ?? 0)),
+    const reserved = Arr.zip(demands, held.shares).reduce(
+      (least, [{ budget }, { amount }]) => (budget.unit === "cost" ? least : Math.min(least, amount)),
       wanted.input + wanted.output
     )
     return {

@@ -54,14 +54,13 @@ export const callerTitle = ({ id }: CallerIdentity): string => (isCallerId(id) ?
 /** Of what a request uses: those that are known when it is over. */
 const useNames = limitNames.filter((name) => kindOf(name).unit === "tokens" || kindOf(name).unit === "cost")
 
-/** Who uses something. IDs of keys have no slash. */
-export const keyUser = (id: string): string => id
+/** A team's name in the store, where a key or caller has its ID, which has no slash. */
 export const teamUser = (name: string): string => `team/${name}`
 
 export interface Limit {
   /** Who has it, as errors begin with it: `This API key`, `This caller`, `The team blue`. */
   readonly owner: string
-  /** The user's name in the store. */
+  /** The key's or the team's name in the store. */
   readonly user: string
   readonly limit: number
 }
@@ -72,22 +71,21 @@ export const limitsOf = (caller: CallerIdentity, what: LimitName): ReadonlyArray
   const own = caller[what]
   const shared = team?.[what]
   return [
-    ...(own === undefined ? [] : [{ owner: callerTitle(caller), user: keyUser(caller.id), limit: own }]),
+    ...(own === undefined ? [] : [{ owner: callerTitle(caller), user: caller.id, limit: own }]),
     ...(team === undefined || shared === undefined
       ? []
       : [{ owner: `The team ${team.name}`, user: teamUser(team.name), limit: shared }])
   ]
 }
 
-const has = (what: LimitName) => (caller: CallerIdentity) =>
-  caller[what] !== undefined || caller.team?.[what] !== undefined
+const has = (caller: CallerIdentity, what: LimitName): boolean => limitsOf(caller, what).length > 0
 
-export const limitsRequests = has("requestsPerMinute")
-export const limitsStreams = has("streams")
-export const limitsUse = (caller: CallerIdentity): boolean => useNames.some((name) => has(name)(caller))
+export const limitsRequests = (caller: CallerIdentity): boolean => has(caller, "requestsPerMinute")
+export const limitsStreams = (caller: CallerIdentity): boolean => has(caller, "streams")
+export const limitsUse = (caller: CallerIdentity): boolean => useNames.some((name) => has(caller, name))
 
 /** A calendar month or a day in UTC. */
-export interface Period {
+interface Period {
   readonly kind: "month" | "day"
   /** `2026-11`, `2026-11-22` */
   readonly name: string
@@ -139,14 +137,16 @@ export const millionths = 1_000_000
 
 const budgetsFor = (caller: CallerIdentity, name: LimitName, now: number): ReadonlyArray<Budget> => {
   const { option, per, unit } = kindOf(name)
-  const period = per === "month" || per === "day" ? periodAt(per, now) : undefined
-  return limitsOf(caller, name).map((of) => ({
-    ...of,
-    limit: unit === "cost" ? of.limit * millionths : of.limit,
-    unit,
-    period,
-    account: period === undefined ? drainingAccount(of.user, option, of.limit) : accountOf(of.user, period, unit)
-  }))
+  return limitsOf(caller, name).map((of) => {
+    const period = per === "month" || per === "day" ? periodAt(per, now) : undefined
+    return {
+      ...of,
+      limit: unit === "cost" ? of.limit * millionths : of.limit,
+      unit,
+      period,
+      account: period === undefined ? drainingAccount(of.user, option, of.limit) : accountOf(of.user, period, unit)
+    }
+  })
 }
 
 /** What every request of the caller's has to fit. */
@@ -155,4 +155,4 @@ export const requestBudgets = (caller: CallerIdentity): ReadonlyArray<Budget> =>
 
 /** What a request has to fit that uses something. */
 export const budgetsOf = (caller: CallerIdentity, now: number): ReadonlyArray<Budget> =>
-  useNames.filter((name) => has(name)(caller)).flatMap((name) => budgetsFor(caller, name, now))
+  useNames.flatMap((name) => budgetsFor(caller, name, now))

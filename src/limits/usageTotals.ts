@@ -6,7 +6,7 @@
 import { Duration, Effect, Queue } from "effect"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { type Account, type Charge, type Ledger, type makeWatch, storeIsBack } from "./Ledger.ts"
-import { accountOf, budgetsOf, keyUser, lastUseAccount, periodAt, teamUser, type Unit } from "./limits.ts"
+import { accountOf, budgetsOf, lastUseAccount, periodAt, teamUser } from "./limits.ts"
 
 /** What was charged in this month and today (UTC), running requests excluded. Costs are in millionths of the catalog's currency. */
 export interface Use {
@@ -27,26 +27,19 @@ export interface Users {
 /** What each user has used, in their order, in one look at the store. `now` is in milliseconds since the epoch. */
 export const usageTotalsOf = ({ spent }: Pick<Ledger["Service"], "spent">, { keys, teams }: Users, now: number) => {
   const periods = [periodAt("month", now), periodAt("day", now)]
-  const users = [...keys.map(({ id }) => keyUser(id)), ...teams.map(({ name }) => teamUser(name))]
+  const users = [...keys.map(({ id }) => id), ...teams.map(({ name }) => teamUser(name))]
   const accounts = users.flatMap((user) => [
     ...periods.flatMap((period) => [accountOf(user, period, "tokens").name, accountOf(user, period, "cost").name]),
     lastUseAccount(user).name
   ])
   return Effect.map(spent(accounts), (amounts) => {
     const uses = users.map((_, n): Use => {
-      const [monthlyTokens = 0, monthlyCost = 0, dailyTokens = 0, dailyCost = 0, lastUse = 0] = amounts.slice(5 * n)
+      const own = amounts.slice(5 * n, 5 * n + 5)
+      const [monthlyTokens = 0, monthlyCost = 0, dailyTokens = 0, dailyCost = 0, lastUse = 0] = own
       return { monthlyTokens, monthlyCost, dailyTokens, dailyCost, lastUse }
     })
     return { keys: uses.slice(0, keys.length), teams: uses.slice(keys.length) }
   })
-}
-
-/** Of this month's accounts, those that get no settlement. */
-const uncounted = (caller: CallerIdentity, now: number, unit: Unit): ReadonlyArray<Account> => {
-  const { id, team } = caller
-  const settled = new Set(budgetsOf(caller, now).map(({ account }) => account.name))
-  const users = [keyUser(id), ...(team === undefined ? [] : [teamUser(team.name)])]
-  return users.map((user) => accountOf(user, periodAt("month", now), unit)).filter(({ name }) => !settled.has(name))
 }
 
 /** Adds a request of this caller, and what it used. `startedAt` is in milliseconds since the epoch, `cost` in millionths. */
@@ -109,9 +102,17 @@ export const makeUsageAccumulator = Effect.fnUntraced(function* (
   )
 
   const note: Note = (caller, startedAt, tokens, cost) => {
-    if (tokens > 0) for (const account of uncounted(caller, startedAt, "tokens")) add(account, tokens)
-    if (cost > 0) for (const account of uncounted(caller, startedAt, "cost")) add(account, cost)
-    used.set(keyUser(caller.id), Math.max(startedAt, used.get(keyUser(caller.id)) ?? 0))
+    const { id, team } = caller
+    const month = periodAt("month", startedAt)
+    const settled = new Set(budgetsOf(caller, startedAt).map(({ account }) => account.name))
+    const addUnsettled = (account: Account, amount: number): void => {
+      if (amount > 0 && !settled.has(account.name)) add(account, amount)
+    }
+    for (const user of [id, ...(team === undefined ? [] : [teamUser(team.name)])]) {
+      addUnsettled(accountOf(user, month, "tokens"), tokens)
+      addUnsettled(accountOf(user, month, "cost"), cost)
+    }
+    used.set(id, Math.max(startedAt, used.get(id) ?? 0))
     Queue.offerUnsafe(wake, undefined)
   }
   return note

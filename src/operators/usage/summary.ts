@@ -1,7 +1,7 @@
 /** Sums usage records, by what is asked for and as counts of limits, in memory that does not grow with their number. */
 import { Array as Arr, Order } from "effect"
 import type { Charge } from "../../limits/Ledger.ts"
-import { accountOf, keyUser, lastUseAccount, periodAt, teamUser } from "../../limits/limits.ts"
+import { accountOf, lastUseAccount, periodAt, teamUser } from "../../limits/limits.ts"
 import { makeHistogram } from "../histogram.ts"
 import { makeRecordReader, type UsedRecord } from "./usedRecord.ts"
 
@@ -170,11 +170,10 @@ export const makeRestoring = (now: number) => {
   const { damage, line, lines } = makeRecordReader(({ cost, key_id, team, time, tokens }) => {
     if (key_id === null) return
     records++
-    const key = keyUser(key_id)
-    put({ account: lastUseAccount(key), amount: Date.parse(time) }, Math.max)
+    put({ account: lastUseAccount(key_id), amount: Date.parse(time) }, Math.max)
     const used = wholeCount(tokens?.input) + wholeCount(tokens?.output)
     for (const period of [periodAt("month", now), periodAt("day", now)].filter(({ name }) => time.startsWith(name))) {
-      for (const user of [key, ...(typeof team === "string" ? [teamUser(team)] : [])]) {
+      for (const user of [key_id, ...(typeof team === "string" ? [teamUser(team)] : [])]) {
         put({ account: accountOf(user, period, "tokens"), amount: used }, plus)
         put({ account: accountOf(user, period, "cost"), amount: wholeCount(cost) }, plus)
       }
