@@ -2,7 +2,7 @@
  * A streamed reply, and what is recorded of it. The first frame is awaited before the status is committed, so that a refusal keeps its
  * status; after that the stream never fails, but ends in-band.
  */
-import { Cause, Channel, Effect, Exit, Option, Pull, Stream } from "effect"
+import { Cause, Channel, Effect, Exit, Option, Pull, Scope, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { GatewayError, internal, noRoom } from "../catalog/GatewayError.ts"
 import { singleUse } from "../cloud/client.ts"
@@ -132,21 +132,24 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
         record.takeMemory(more)
       }
     })
-    const arrays = yield* Channel.toPullScoped(Stream.toChannel(bytes), yield* Effect.scope)
+    // Its own, because the request may be sent again: its time limits end with it.
+    const scope = yield* Scope.fork(yield* Effect.scope)
+    const arrays = yield* Channel.toPullScoped(Stream.toChannel(bytes), scope)
     // A caller that has the last event may begin its next stream at once, with another replica too.
     const { endStream } = record
     const ended = Effect.suspend(() => (progress.end === undefined ? undefined : endStream) ?? Effect.void)
     const pull = endStream === undefined ? arrays : Effect.tap(arrays, ended)
     const first = yield* Pull.catchDone(pull, () => Effect.undefined).pipe(
-      Effect.onError((cause) =>
-        Effect.sync(() => {
-          const error = Option.getOrUndefined(Cause.findErrorOption(cause))
-          if (error === undefined) return recordEnd(true)
-          // Another attempt may follow: the request's record gets the error that becomes its reply (`failWith`).
+      Effect.onError((cause) => {
+        const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+        if (error === undefined) recordEnd(true)
+        else {
+          // The request's record gets the error that becomes its reply (`failWith`).
           callSpan()?.fail(error)
           callSpan()?.end()
-        })
-      )
+        }
+        return Scope.close(scope, Exit.failCause(cause))
+      })
     )
     yield* Effect.addFinalizer((exit) => Effect.map(inSlices(toolCalls.scan()), () => recordEnd(Exit.isFailure(exit))))
     record.addServedHeaders()

@@ -1,0 +1,74 @@
+/** What a streamed reply gives back, and when. */
+import { assert, it } from "@effect/vitest"
+import { Duration, Effect, Result, Stream } from "effect"
+import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
+import { GatewayError } from "../../src/catalog/GatewayError.ts"
+import { RequestRecord } from "../../src/http/RequestRecord.ts"
+import { makeStreamReply } from "../../src/http/streamReply.ts"
+import { messagesProtocol } from "../../src/surfaces/messagesStream.ts"
+import type { Event } from "../../src/wire/sse.ts"
+import { saying } from "../support/claude.ts"
+
+const [model = assert.fail()] = Result.getOrThrow(shippedCatalog).models
+const [deployment = assert.fail()] = model.deployments
+
+const limit = Duration.minutes(1)
+const limits = { heartbeat: limit, scanMode: "spec", streamIdleTimeout: limit, streamCeiling: limit } as const
+
+const makeRecord = () =>
+  new RequestRecord({
+    id: "id",
+    startedAt: 0,
+    method: "POST",
+    path: "/v1/messages",
+    source: undefined,
+    surface: "messages"
+  })
+
+/** The options of a reply for which the cloud sends `events`. */
+const replyOf = (record: RequestRecord, events: Stream.Stream<Event, GatewayError>) => ({
+  protocol: messagesProtocol("m"),
+  prepared: { operation: "inference", bodies: [{}], stream: true } as never,
+  route: { model, deployment, level: "il2" } as never,
+  provider: { stream: () => events, scrub: () => (text: string) => text } as never,
+  record
+})
+
+it.effect("the stream of a key before the caller has the last event, after which it may begin another", () =>
+  Effect.gen(function* () {
+    const seen: Array<string> = []
+    const record = makeRecord()
+    record.endStream = Effect.sync(() => void seen.push("free"))
+    const events = saying("one", "two").map((event) => ({ event: event.type, data: JSON.stringify(event) }))
+    const { body } = yield* makeStreamReply(limits, () => () => {})(
+      replyOf(record, Stream.rechunk(Stream.fromIterable(events), 1))
+    )
+    if (body._tag !== "Stream") return assert.fail(body._tag)
+    yield* Stream.runForEach(body.stream, (bytes) =>
+      Effect.sync(() => {
+        for (const [, name = ""] of Buffer.from(bytes)
+          .toString()
+          .matchAll(/^event: (.+)$/gm))
+          seen.push(name)
+      })
+    )
+    assert.strictEqual(seen.at(-1), "message_stop")
+    assert.include(seen, "free")
+  }).pipe(Effect.scoped)
+)
+
+it.effect("the timers of a call that is refused, after which the request may be sent again", () =>
+  Effect.gen(function* () {
+    const record = makeRecord()
+    record.caller = { id: "a", name: "a" }
+    let watching = 0
+    const watch = () => {
+      watching++
+      return () => void watching--
+    }
+    const refused = new GatewayError({ reason: "invalid", message: "refused" })
+    const error = yield* Effect.flip(makeStreamReply(limits, watch)(replyOf(record, Stream.fail(refused))))
+    assert.strictEqual(error, refused)
+    assert.strictEqual(watching, 0)
+  }).pipe(Effect.scoped)
+)
