@@ -168,4 +168,13 @@ export const serve = Effect.gen(function* () {
   // The workers have done nothing wrong, and drain.
   const within = Duration.sum(Duration.sum(settings.drainDelay, settings.drainTimeout), Duration.seconds(20))
   return yield* Effect.provide(Effect.raceFirst(workers, crash(within)), logsLayer(settings))
-}).pipe(Effect.provide(NodeFileSystem.layer), Effect.scoped)
+}).pipe(
+  Effect.provide(NodeFileSystem.layer),
+  Effect.scoped,
+  // To be stopped is its good end.
+  Effect.onInterrupt(() =>
+    Effect.sync(() => {
+      process.exitCode = 0
+    })
+  )
+)

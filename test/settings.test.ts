@@ -139,7 +139,13 @@ describe("a time", () => {
   it.effect.each(waits.map((name) => `GATEWAY_${name}`))("%s may be zero", (name) => load({ [name]: "0 seconds" }))
 
   it.effect("that is only compared may be long", () =>
-    load({ GATEWAY_KEYS_GRACE: "60 days", GATEWAY_KEYS_MAX_AGE: "365 days" })
+    load({ GATEWAY_KEYS_GRACE: "Infinity", GATEWAY_KEYS_MAX_AGE: "36500 days" })
+  )
+
+  it.effect("that is added to a date ends at one", () =>
+    Effect.map(says("GATEWAY_KEYS_MAX_AGE", "Infinity"), (said) =>
+      assert.strictEqual(said, "GATEWAY_KEYS_MAX_AGE must be at most 36500d")
+    )
   )
 })
 

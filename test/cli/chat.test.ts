@@ -1,3 +1,5 @@
+import { once } from "node:events"
+import { createServer } from "node:http"
 import { stripVTControlCharacters } from "node:util"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
@@ -184,10 +186,27 @@ describe("chat", () => {
     })
   )
 
+  it.live("asks all of a gateway that is below a path of its address", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const server = createServer((request, response) => {
+        asked.push(request.url ?? "")
+        response.writeHead(200, { "content-type": "application/json" }).end('{"sandbox":true}')
+      })
+      yield* Effect.promise(() => once(server.listen(0, "127.0.0.1"), "listening"))
+      yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
+      const { port } = Object(server.address())
+      yield* run({}, "--model", "gpt-5.1:il5", "--url", `http://127.0.0.1:${port}/models`)
+      assert.deepStrictEqual(asked, ["/models/", "/models/v1/chat/completions"])
+    })
+  )
+
   it.live("explains what is wrong with its options", () =>
     Effect.gen(function* () {
       assert.match(failure(yield* run({}, "--model", "gpt-5.1")), /has no level/)
-      assert.match(failure(yield* run({}, "--model", "gpt-5.1:il5", "--url", "nowhere")), /is not an address/)
+      for (const url of ["nowhere", "localhost:8080"]) {
+        assert.match(failure(yield* run({}, "--model", "gpt-5.1:il5", "--url", url)), /is not an address/)
+      }
       const closed = "http://127.0.0.1:1"
       assert.match(failure(yield* run({}, "--model", "gpt-5.1:il5", "--url", closed)), /no gateway answers/)
     })

@@ -1,5 +1,6 @@
 /** What commands say of wrong calls, and of an answer that cannot be written. */
-import { spawnSync } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -27,6 +28,17 @@ describe("a command that is called wrong", () => {
     const { code, stderr, stdout } = await start(["keys", "create", "--help"]).ended
     assert.deepStrictEqual([code, stderr], [0, ""])
     assert.include(stdout, "--name string")
+  })
+})
+
+describe("a command that a signal ends", () => {
+  it("has not succeeded", async () => {
+    const main = new URL("../../src/main.ts", import.meta.url).pathname
+    const child = spawn(process.execPath, [main, "usage", "verify", "-"], { stdio: ["pipe", "ignore", "ignore"] })
+    // More than a pipe holds, so it is being read.
+    await new Promise((resolve) => child.stdin.write("\n".repeat(1 << 20), resolve))
+    child.kill("SIGTERM")
+    assert.deepStrictEqual(await once(child, "close"), [130, null])
   })
 })
 

@@ -154,6 +154,10 @@ describe.skipIf(!hasBrowser)("in a browser, the status page", () => {
     assert.match(text, /USD\s\d/)
     for (const period of ["now", "last hour", "since the start"]) assert.include(text, period)
 
+    // A key may have a limit on cost where no price is in force.
+    const unpriced = "delete view.setup.currency; show(); document.querySelector('#use').innerText"
+    assert.match(String(await shown.evaluate(unpriced)), /\t\d+\t0\.\d+$/)
+
     const papers: Array<unknown> = []
     for (const scheme of ["light", "dark"] as const) {
       await shown.scheme(scheme)

@@ -187,6 +187,11 @@ describe("a report", () => {
     assert.include(text, "Outcomes: ok 2")
   })
 
+  it("as a table groups the digits of whole thousands only", () => {
+    const text = showSummary(sum([line(1, { duration_ms: 0.08 }), line(2, { duration_ms: 1_234_567 })]), "table", names)
+    assert.match(text, / 0\.08\d* +1,2\d0,000 /)
+  })
+
   it("as CSV quotes, and has no formulas that callers chose", () => {
     const text = showSummary(summary, "csv", names)
     assert.match(text, /^key,key_name,model,requests,outcome_ok,/)

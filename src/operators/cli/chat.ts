@@ -229,7 +229,7 @@ export const converse = Effect.fnUntraced(function* ({ client, interactive, noti
 /** What the gateway says of itself at `/`. */
 const Welcome = Schema.Struct({ notice: Schema.optional(Schema.String), sandbox: Schema.optional(Schema.Boolean) })
 const welcomeOf = (url: string) =>
-  HttpClient.get(new URL("/", url), { headers: { accept: "application/json" } }).pipe(
+  HttpClient.get(`${url.replace(/\/+$/, "")}/`, { headers: { accept: "application/json" } }).pipe(
     Effect.mapError((error) => new OperatorError({ message: explainFailure(error, url) })),
     Effect.flatMap((reply) => Effect.orElseSucceed(HttpClientResponse.schemaBodyJson(Welcome)(reply), () => ({})))
   )
@@ -252,7 +252,7 @@ export const chatCommand = Command.make(
       const example = "write <base_model>:<level>, as in claude-sonnet-4-5:il5"
       return yield* fail(`--model: ${JSON.stringify(model)} has no level; ${example}`)
     }
-    if (!URL.canParse(url)) {
+    if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
       return yield* fail(`--url: ${JSON.stringify(url)} is not an address such as http://127.0.0.1:8080`)
     }
     const interactive = process.stdin.isTTY === true

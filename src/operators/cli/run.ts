@@ -51,7 +51,11 @@ export const run = <A, E>(command: Effect.Effect<A, E>) => {
     Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : explain(cause))),
     NodeRuntime.runMain({
       disableErrorReporting: true,
-      teardown: (exit, onExit) => onExit(Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause) ? 1 : 0)
+      // A check that a signal cut off has not passed. `serve` says that it has done what it should.
+      teardown: (exit, onExit) => {
+        if (Exit.isSuccess(exit)) return onExit(0)
+        onExit(Cause.hasInterruptsOnly(exit.cause) ? Number(process.exitCode ?? 130) : 1)
+      }
     })
   )
 }

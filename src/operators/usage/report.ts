@@ -18,7 +18,7 @@ const percentile = (counts: Uint32Array | undefined, share: number): number | nu
 /** Millionths, as whole units and six digits; exact up to four billion units. */
 const units = (amount: number): string => (amount / millionths).toFixed(6)
 
-const grouped = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, ",")
+const grouped = new Intl.NumberFormat("en").format
 const shownPlace = (place: Place): string => escapeControls(showPlace(place))
 
 type Read = (totals: Totals) => number | string | null
@@ -123,7 +123,9 @@ const asCsv = (summary: Summary, names: KeyNames): string => {
     // A sum of money is a number, below zero or not.
     ...columns.map(([, , read]) => String(read(totals) ?? ""))
   ])
-  return [[...heads, ...columns.map(([, name]) => csvCell(name))], ...rows].map((row) => `${row.join(",")}\n`).join("")
+  return [[...heads, ...columns.map(([, name]) => name)].map(csvCell), ...rows]
+    .map((row) => `${row.join(",")}\n`)
+    .join("")
 }
 
 const percentiles = (counts: Uint32Array | undefined) => ({

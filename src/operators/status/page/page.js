@@ -138,9 +138,11 @@ const deploymentRow = (now, prefix) => (one) => {
   }
 }
 
-/** In the currency of the catalog's prices. */
-const moneyIn = (currency) => (amount) =>
-  new Intl.NumberFormat("en", { style: "currency", currency, currencyDisplay: "code" }).format(amount)
+/** In the currency of the catalog's prices, which may have none. */
+const moneyIn = (currency) =>
+  currency === undefined
+    ? count
+    : new Intl.NumberFormat("en", { style: "currency", currency, currencyDisplay: "code" }).format
 /** A use against its limit, with a bar where there is one. */
 const against = (name, used, limit, format) => {
   if (used === null) return number("not known")
