@@ -81,8 +81,9 @@ export const keysAt = Effect.fnUntraced(function* (url: string): Effect.fn.Retur
       Effect.forever,
       Effect.forkScoped({ startImmediately: true })
     )
+  // A caller that leaves does not use up the minute.
   const refresh = one.withPermits(1)(
-    Effect.suspend(() => (performance.now() - askedAt < onDemand ? Effect.void : fetched))
+    Effect.suspend(() => (performance.now() - askedAt < onDemand ? Effect.void : Effect.uninterruptible(fetched)))
   )
   return { current: () => known, refresh }
 })

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -195,6 +196,8 @@ describe("a revocation list", () => {
     assert.deepStrictEqual(first?.revoked, second?.revoked)
     assert.isTrue(first?.isSignedBy(own.publicKey))
     assert.isFalse(first?.isSignedBy(foreign.publicKey))
+    // Of an authority that signs in a way of its own, in the same file.
+    assert.isFalse(first?.isSignedBy(generateKeyPairSync("ed25519").publicKey))
   })
 
   it("may have a hundred thousand entries", () => {

@@ -5,8 +5,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Logger, Metric, Schedule } from "effect"
+import { Effect, Fiber, Layer, Logger, Metric, Option, Schedule } from "effect"
 import { CompactSign, UnsecuredJWT } from "jose"
+import { vi } from "vitest"
 import type { CallerIdentity } from "../../src/contract/Security.ts"
 import { Identity } from "../../src/identity/Identity.ts"
 import {
@@ -387,6 +388,34 @@ describe("the keys of an issuer", () => {
           yield* from(first)
         })
       )
+      yield* Effect.promise(own.stop)
+    })
+  )
+
+  it.live("are fetched for a new one, also where the request that asked for it is given up", () =>
+    Effect.gen(function* () {
+      const first = yield* Effect.promise(() => makeKey("ES256", "first"))
+      const next = yield* Effect.promise(() => makeKey("ES256", "next"))
+      const own = yield* Effect.promise(() => startIssuer([first], 50))
+      const file = writeIdentity({
+        version: 1,
+        issuers: [{ issuer: own.url, audience: "gateway", jwks: own.jwks }],
+        rules: [{ issuer: own.url, claims: { sub: "*" } }]
+      })
+      yield* using(
+        file,
+        Effect.gen(function* () {
+          const from = (key: Key) => Effect.flatMap(signed({}, key, own.url), ofToken)
+          yield* Effect.retry(from(first), Schedule.spaced("5 millis"))
+          own.publish([first, next])
+          const { now } = performance
+          vi.spyOn(performance, "now").mockImplementation(() => now.call(performance) + 61_000)
+          assert.isTrue(Option.isNone(yield* Effect.timeoutOption(from(next), "20 millis")))
+          yield* from(next)
+          assert.strictEqual(own.asked(), 2)
+        })
+      )
+      vi.restoreAllMocks()
       yield* Effect.promise(own.stop)
     })
   )

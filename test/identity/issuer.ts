@@ -28,14 +28,17 @@ export interface Issuer {
   readonly stop: () => Promise<void>
 }
 
-export const startIssuer = async (keys: ReadonlyArray<Key>): Promise<Issuer> => {
+/** `delay`: milliseconds until it answers. */
+export const startIssuer = async (keys: ReadonlyArray<Key>, delay = 0): Promise<Issuer> => {
   let published = keys
   let status = 200
   let asked = 0
   const server = createServer((_, response) => {
     asked++
-    response.writeHead(status, { "content-type": "application/json", location: "/elsewhere" })
-    response.end(JSON.stringify({ keys: published.map(({ jwk }) => jwk) }))
+    setTimeout(() => {
+      response.writeHead(status, { "content-type": "application/json", location: "/elsewhere" })
+      response.end(JSON.stringify({ keys: published.map(({ jwk }) => jwk) }))
+    }, delay)
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
