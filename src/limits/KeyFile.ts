@@ -1,5 +1,5 @@
 /** The file that holds the API keys' digests and what each key may do (docs/decisions.md#keys). It never holds a secret. */
-import { Array as Arr, DateTime, Effect, Record, Schema } from "effect"
+import { Array as Arr, DateTime, Effect, FileSystem, Record, Schema } from "effect"
 import { levels } from "../catalog/Level.ts"
 import type { OperatorError } from "../wire/OperatorError.ts"
 import { parser, readOwned, withLock, writeAtomic } from "./files.ts"
@@ -144,24 +144,25 @@ export const readBook = Effect.fnUntraced(function* (path: string) {
   return text === undefined ? emptyBook : yield* parseBook(path, text)
 })
 
-/** Changes what `change` names of a key file, one command at a time, and returns what else it made. */
-export const changeBook = <A, E, R>(
-  path: string,
+/** Changes what `change` names of a key file, one command at a time, and returns what else it made. A link to the file stays one. */
+export const changeBook = Effect.fnUntraced(function* <A, E, R>(
+  link: string,
   change: (book: KeyBook) => Effect.Effect<{ readonly book: Partial<KeyBook>; readonly result: A }, E, R>
-) =>
-  withLock(
-    path,
-    Effect.gen(function* () {
-      const before = yield* readBook(path)
-      const { book, result } = yield* change(before)
-      const { callers = [], keys, teams } = { ...before, ...book }
-      const file = encode({
-        version: 1,
-        keys,
-        ...(teams.length === 0 ? {} : { teams }),
-        ...(callers.length === 0 ? {} : { callers })
-      })
-      yield* writeAtomic(path, `${JSON.stringify(file, null, 2)}\n`)
-      return result
+) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Effect.orElseSucceed(fs.realPath(link), () => link)
+  const changing = Effect.gen(function* () {
+    const before = yield* readBook(path)
+    const { book, result } = yield* change(before)
+    const { callers = [], keys, teams } = { ...before, ...book }
+    const file = encode({
+      version: 1,
+      keys,
+      ...(teams.length === 0 ? {} : { teams }),
+      ...(callers.length === 0 ? {} : { callers })
     })
-  )
+    yield* writeAtomic(path, `${JSON.stringify(file, null, 2)}\n`)
+    return result
+  })
+  return yield* withLock(path, changing)
+})

@@ -34,6 +34,20 @@ describe("keys commands", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
+  it.effect("change the file that a link leads to, one command at a time, and leave the link", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const file = yield* keyFile
+      const link = yield* keyFile
+      yield* createKey(file, { name: "first" })
+      yield* fs.symlink(file, link)
+      const create = (path: string) => createKey(path, { name: "team" })
+      yield* Effect.all([link, file, link, file].map(create), { concurrency: "unbounded" })
+      assert.strictEqual((yield* readBook(file)).keys.length, 5)
+      assert.strictEqual(yield* fs.readLink(link), file)
+    }).pipe(TestClock.withLive, Effect.provide(NodeFileSystem.layer))
+  )
+
   it.effect("say which folder is missing", () =>
     Effect.gen(function* () {
       const file = `${yield* keyFile}.none/keys.json`
