@@ -65,9 +65,10 @@ export const watchFile = Effect.fnUntraced(function* <A, E extends { readonly me
     const now = yield* Clock.currentTimeMillis
     yield* Metric.update(Metric.withAttributes(readAt, { kind }), now / 1000)
     for (const [kind, needed] of Object.entries(endsNow)) {
+      const gauge = Metric.withAttributes(daysLeft, { kind })
       const end = Math.min(...needed.map((ends) => nextEnd(ends, now)))
-      if (!Number.isFinite(end)) continue
-      yield* Metric.update(Metric.withAttributes(daysLeft, { kind }), (end - now) / 86_400_000)
+      // Where none is needed any more, an old value would raise an alarm for ever.
+      yield* Number.isFinite(end) ? Metric.update(gauge, (end - now) / 86_400_000) : Metric.remove(gauge)
     }
   })
   const isRead = () => {

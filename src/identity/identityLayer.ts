@@ -183,7 +183,7 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
             issuers.flatMap((issuer) => (isInTime(issuer.certificate, now) && listsEnd(issuer)) || [])
           )
           const left = (Math.min(...ends) - now) / 86_400_000
-          return ends.length === 0 ? Effect.void : Metric.update(listDays, left)
+          return ends.length === 0 ? Metric.remove(listDays) : Metric.update(listDays, left)
         }
       })
       return Identity.of({ ofToken, ofCertificate, onEnd })

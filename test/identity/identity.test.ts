@@ -118,16 +118,19 @@ describe("the revocation lists of authorities", () => {
     const rules = [{ authority: "agency", certificate: { subject: "*" } }]
     const days = Effect.map(Metric.snapshot, (metrics) => {
       const found = metrics.find(({ id }) => id === "gateway_revocation_list_expiry_days")
-      return Math.round(Number(Object(found?.state).value))
+      return found && Math.round(Number(Object(found.state).value))
     })
-    const becomes = (expected: number) =>
+    const becomes = (expected: number | undefined) =>
       Effect.repeat(days, { until: (left) => left === expected, schedule: Schedule.spaced("5 millis") })
+    const file = writeIdentity({ version: 1, authorities, rules })
     return using(
-      writeIdentity({ version: 1, authorities, rules }),
+      file,
       Effect.gen(function* () {
         yield* becomes(5)
         piv.list("piv.crl", "-crldays", "20")
         yield* becomes(9)
+        writeIdentity({ version: 1, authorities: [{ name: "agency", certificates: agency.pem }], rules }, file)
+        yield* becomes(undefined)
       })
     )
   })

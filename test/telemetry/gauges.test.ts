@@ -35,7 +35,7 @@ describe("the gauges", () => {
         ends: (read) => ({
           certificate: [[(read === "one" ? 10 : 20) * day], [30 * day]],
           "client-ca": [[5 * day, 1.5 * day]],
-          identity: [[1.5 * day], [30 * day]],
+          identity: read === "none" ? [] : [[1.5 * day], [30 * day]],
           guards: []
         }),
         every: "1 hour",
@@ -57,6 +57,9 @@ describe("the gauges", () => {
       text = ""
       yield* TestClock.adjust("1 day")
       assert.deepStrictEqual(yield* all, [2 * 86_400, 18, 3, -0.5, undefined])
+      text = "none"
+      yield* TestClock.adjust("1 day")
+      assert.deepStrictEqual(yield* all, [4 * 86_400, 16, 1, undefined, undefined])
     }).pipe(Effect.scoped)
   )
 
