@@ -115,12 +115,12 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
     return undefined
   }
 
-  /** A `message_delta` that has waited, with the totals where there are any (docs/decisions.md#usage-counts). */
+  /** A `message_delta` that has waited, with the totals so far, of which clients read the output (docs/decisions.md#usage-counts). */
   const counted = (fields: JsonObject): Frame => {
     const counts = Object.entries(totals).filter(([, count]) => typeof count === "number")
-    const usage = { ...Object.fromEntries(counts), ...omitNull(objectOf(fields.usage)) }
-    const withUsage = numberOf(totals.output_tokens) === undefined ? fields : { ...fields, usage }
-    return { event: "message_delta", data: jsonText(withUsage) }
+    const begun = { output_tokens: numberOf(start.output_tokens) ?? 0 }
+    const usage = { ...begun, ...Object.fromEntries(counts), ...omitNull(objectOf(fields.usage)) }
+    return { event: "message_delta", data: jsonText({ ...fields, usage }) }
   }
 
   return {

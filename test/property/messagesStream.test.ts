@@ -103,6 +103,16 @@ describe("the messages stream", () => {
     }
   })
 
+  it("counts output in every message_delta, because clients read it", () => {
+    const bare = { type: "message_delta", delta: { stop_reason: "end_turn" } }
+    const guarded = { ...messageStop, "amazon-bedrock-guardrailAction": "INTERVENED" }
+    for (const delta of [bare, { ...bare, usage: null }]) {
+      const { text } = run("frames", bytesOf("frames", [messageStart(), delta, guarded]), [])
+      const { json } = eventsIn(text).at(-2) ?? {}
+      assert.deepStrictEqual(json, { ...bare, usage: { input_tokens: 10, output_tokens: 1 } })
+    }
+  })
+
   it("passes unknown events whose data is an object, which clients parse, and no other", () => {
     for (const [data, passes] of [
       ['{"type":"news","a":[1]}', true],
