@@ -32,7 +32,6 @@ const recordAnswer = (record: RequestRecord, { span }: Reply, answer: Answer): v
   }
   record.filtered ||= filtered === true
   record.flags += flags
-  span.end()
 }
 
 type Limits = Pick<GatewaySettings, "callConcurrency" | "requestCeiling" | "scanMode">
@@ -51,7 +50,6 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
       const error = faultError(answered.failure, scrub)
       if (answered.failure._tag === "Refused") record.received = 0
       reply.span.fail(error)
-      reply.span.end()
       return yield* error
     }
     const { body, calls, ...summary } = answered.success
@@ -67,7 +65,12 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
   const callCloud = <P extends Prepared>(options: WholeReplyOptions<P>, body: Body, deadline: number) => {
     const { prepared, provider, record, route } = options
     const sent = provider.send({ route, operation: prepared.operation, body: () => body, record, deadline })
-    return Effect.flatMap(sent, (reply) => Effect.map(readReply(options, reply), (answer) => ({ answer, reply })))
+    return Effect.flatMap(sent, (reply) =>
+      readReply(options, reply).pipe(
+        Effect.map((answer) => ({ answer, reply })),
+        Effect.ensuring(Effect.sync(reply.span.end))
+      )
+    )
   }
 
   const respond = (body: AnswerBody, size: number) =>

@@ -1,6 +1,6 @@
 /** A whole reply that is large holds up no other request, whatever its calls hold (docs/decisions.md#work-in-slices). */
 import { assert, it } from "@effect/vitest"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Fiber } from "effect"
 import type { Provider } from "../../../src/cloud/Provider.ts"
 import { RequestRecord } from "../../../src/http/RequestRecord.ts"
 import { makeWholeReply } from "../../../src/http/wholeReply.ts"
@@ -19,9 +19,15 @@ const served = (surface: unknown, prepared: object, input: object) =>
   servedBody(surface, prepared, { type: "message", content: [{ type: "tool_use", id: "a", name: "write", input }] })
 
 const servedBody = async (surface: unknown, prepared: object, body: object) => {
+  const { record, reply } = replyOf(surface, prepared, body)
+  const longest = await longestTurn(() => Effect.runPromise(reply))
+  return { longest, flags: record.flags }
+}
+
+const replyOf = (surface: unknown, prepared: object, body: object, span = noSpan) => {
   const bytes = Buffer.from(JSON.stringify(body))
   const provider = {
-    send: () => Effect.succeed({ bytes, body, span: noSpan }),
+    send: () => Effect.succeed({ bytes, body, span }),
     scrub: () => (text: string) => text
   } as unknown as Provider["Service"]
   const record = new RequestRecord({
@@ -34,10 +40,7 @@ const servedBody = async (surface: unknown, prepared: object, body: object) => {
   })
   const ready = { route: {}, prepared: { bodies: [{}], ...prepared } } as unknown as Ready<Prepared>
   const whole = makeWholeReply({ callConcurrency: 1, requestCeiling: Duration.minutes(1), scanMode: "spec" })
-  const longest = await longestTurn(() =>
-    Effect.runPromise(whole({ surface: surface as typeof messages, provider, record, ...ready } as never))
-  )
-  return { longest, flags: record.flags }
+  return { record, reply: whole({ surface: surface as typeof messages, provider, record, ...ready } as never) }
 }
 
 it("is scanned in slices", { timeout: 60_000 }, async () => {
@@ -67,4 +70,14 @@ it("has its calls scanned in slices, however many they are", { timeout: 60_000 }
   const { flags, longest } = await servedBody(responses, {}, responseOf(output))
   assert.strictEqual(flags, 100_000)
   assert.isBelow(longest, 200)
+})
+
+it("ends the span of its call also where the caller leaves during the scan", async () => {
+  const output = Array.from({ length: 100_000 }, (_, at) => functionCall(at, '{"url":"https://a.example"}'))
+  let ended = 0
+  const { record, reply } = replyOf(responses, {}, responseOf(output), { ...noSpan, end: () => void ended++ })
+  const fiber = Effect.runFork(reply)
+  assert.strictEqual(record.flags, 0)
+  await Effect.runPromise(Fiber.interrupt(fiber))
+  assert.strictEqual(ended, 1)
 })
