@@ -97,7 +97,7 @@ export const refusedIn = (error: GatewayError, sent: Sent): RefusedFields | unde
   const { bodies, operation } = sent
   const vendor = vendors[operation]
   const part = vendor?.read(error.message)
-  const body = bodies[0] ?? {}
+  const [body] = bodies
   if (vendor === undefined || part === undefined) return undefined
   const path = part.names === undefined ? undefined : located(body, part.names, vendor)
   const groups = path === undefined ? (part.paths ?? []) : [[path]]
@@ -140,7 +140,7 @@ const digestOf = (body: JsonObject, paths: Paths): string => {
 }
 
 /** What a cloud's refusal depends on: the API, its version and betas, the effort, and the values of these fields. */
-const contextOf = ({ bodies: [body = {}], operation }: Sent, valuesOf: Paths | undefined): string => {
+const contextOf = ({ bodies: [body], operation }: Sent, valuesOf: Paths | undefined): string => {
   const { anthropic_beta, anthropic_version, reasoning, reasoning_effort } = body
   const effort = reasoning_effort ?? objectOf(reasoning).effort
   return JSON.stringify([operation, anthropic_version, anthropic_beta, effort, valuesOf && digestOf(body, valuesOf)])
@@ -153,7 +153,7 @@ export const makeRefusalMemory = (now: () => number) => {
     /** Fields of this request that the deployment is known to refuse. */
     known: (deployment: Deployment, sent: Sent): Paths => {
       const [body] = sent.bodies
-      if (all.length === 0 || body === undefined) return none
+      if (all.length === 0) return none
       const time = now()
       const plain = contextOf(sent, undefined)
       const fields = all.flatMap((one) => {

@@ -90,7 +90,7 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
       span?.end()
     }
 
-    const call = { route, operation: prepared.operation, body: singleUse(prepared.bodies[0] ?? {}), record }
+    const call = { route, operation: prepared.operation, body: singleUse(prepared.bodies[0]), record }
     const bytes = reply(provider.stream(call), {
       protocol,
       calls: toolCalls,

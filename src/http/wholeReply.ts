@@ -86,25 +86,16 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
   return Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>) {
     const { record, prepared, surface } = options
     const deadline = performance.now() + ceiling
-    // Only embeddings make several calls, and join their answers.
-    const [only] = prepared.bodies
-    if (surface.join === undefined && only !== undefined) {
-      const { answer, reply } = yield* callCloud(options, only, deadline)
-      record.addServedHeaders()
-      return yield* respond(record.replyGuards?.reported(answer.body, reply.body) ?? answer.body, reply.bytes.length)
-    }
-    const answers = yield* Effect.forEach(
+    const answered = yield* Effect.forEach(
       prepared.bodies,
       (body, at) =>
         Effect.mapError(callCloud(options, body, deadline), (error) => surface.errorAt?.(error, at) ?? error),
       { concurrency: callConcurrency }
     )
     record.addServedHeaders()
-    const joined = surface.join?.(
-      prepared,
-      answers.map(({ answer }) => answer)
-    )
-    const body = joined?.body ?? ""
-    return yield* respond(record.replyGuards?.reported(body, {}) ?? body, 0)
+    const [{ answer, reply }] = answered
+    const answers = answered.map(({ answer }) => answer)
+    const body = surface.join?.(prepared, answers) ?? answer.body
+    return yield* respond(record.replyGuards?.reported(body, reply.body) ?? body, reply.bytes.length)
   })
 }

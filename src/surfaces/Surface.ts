@@ -1,5 +1,5 @@
 /** A surface: pure functions that make the cloud's body of a request, and the caller's reply of the cloud's. */
-import type { Result, Schema } from "effect"
+import type { Array as Arr, Result, Schema } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Operation, Purpose } from "../catalog/names.ts"
 import type { Route } from "../catalog/Route.ts"
@@ -45,7 +45,7 @@ export interface Counts {
 export interface Prepared {
   readonly operation: Operation
   /** One body for each call: one, but for embeddings. */
-  readonly bodies: ReadonlyArray<Body>
+  readonly bodies: Arr.NonEmptyReadonlyArray<Body>
   readonly stream: boolean
   /** Tokens that are reserved for the reply (`reservedOutput`); undefined where nothing is charged. */
   readonly maxOutput: number | undefined
@@ -111,8 +111,8 @@ export interface Surface<Request extends NamesModel, P extends Prepared, E exten
   ) => Result.Result<Rendered, UpstreamFault>
   /** Translates a streamed reply; absent where the surface has no streams. */
   readonly protocol?: ((prepared: P, scrub: Scrub) => Protocol) | undefined
-  /** Makes one answer of those of several calls. */
-  readonly join?: ((prepared: P, answers: ReadonlyArray<Answer>) => Answer) | undefined
+  /** Makes one body of the answers of several calls. */
+  readonly join?: ((prepared: P, answers: ReadonlyArray<Answer>) => AnswerBody) | undefined
   /** The error with the index of the call that failed. */
   readonly errorAt?: ((error: GatewayError, at: number) => GatewayError) | undefined
 }

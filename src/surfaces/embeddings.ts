@@ -1,6 +1,6 @@
 /** The embeddings surface: one upstream call a string, side by side (docs/api.md#embeddings). */
 import { endianness } from "node:os"
-import { Result } from "effect"
+import { Array as Arr, Result } from "effect"
 import { GatewayError, invalid } from "../catalog/GatewayError.ts"
 import { type EmbeddingList, EmbeddingsRequest, maxStrings } from "../contract/Embeddings.ts"
 import type { ApiError } from "../contract/Errors.ts"
@@ -27,7 +27,6 @@ const unread = ({ dimensions: asked, ...request }: EmbeddingsRequest): ReadonlyA
 
 /** In the order of docs/decisions.md#order-of-embedding-checks: count, emptiness, size. */
 const refuseInput = (input: ReadonlyArray<string>): GatewayError | undefined => {
-  if (input.length === 0) return invalid("input: at least one string")
   if (input.length > maxStrings) {
     return invalid(`input: at most ${maxStrings} strings; this has ${input.length}. Send them in several requests`)
   }
@@ -53,12 +52,13 @@ export const embeddings: Surface<EmbeddingsRequest, PreparedEmbeddings, ApiError
   counts: () => ({ tools: 0, images: 0, files: 0, mediaBytes: 0 }),
   prepare: (asked) => {
     const { input: given, encoding_format, model } = asked
-    const input = typeof given === "string" ? [given] : given
+    const input = Arr.ensure(given)
+    if (!Arr.isReadonlyArrayNonEmpty(input)) return Result.fail(invalid("input: at least one string"))
     const refused = refuseInput(input)
     if (refused !== undefined) return Result.fail(refused)
     return Result.succeed({
       operation: "embeddings" as const,
-      bodies: input.map(request),
+      bodies: Arr.map(input, request),
       stream: false,
       maxOutput: 0,
       adjusted: unread(asked),
@@ -78,12 +78,7 @@ export const embeddings: Surface<EmbeddingsRequest, PreparedEmbeddings, ApiError
     const data = answers.map(({ body }, index) => `{"object":"embedding","index":${index},"embedding":${body}}`)
     const tokens = answers.reduce((sum, answer) => sum + (answer.tokens?.input ?? 0), 0)
     const usage: EmbeddingList["usage"] = { prompt_tokens: tokens, total_tokens: tokens }
-    return {
-      body: `{"object":"list","data":[${data.join(",")}],"model":${JSON.stringify(model)},"usage":${JSON.stringify(usage)}}`,
-      tokens: { input: tokens, output: 0 },
-      finishReason: undefined,
-      flags: 0
-    }
+    return `{"object":"list","data":[${data.join(",")}],"model":${JSON.stringify(model)},"usage":${JSON.stringify(usage)}}`
   },
   /** Only what the cloud says of a string is about that string; the others would have failed too. */
   errorAt: (error, at) =>

@@ -25,7 +25,7 @@ import { sonnet, sonnetBedrock } from "../../vendors/support.ts"
 const refusal = (message: string) =>
   new GatewayError({ reason: "invalid", code: "upstream-invalid", upstreamStatus: 400, message })
 const extra = (path: string) => `${path}: Extra inputs are not permitted`
-const sent = (body: JsonObject, operation: Operation = "messages") => ({ operation, bodies: [body] })
+const sent = (body: JsonObject, operation: Operation = "messages") => ({ operation, bodies: [body] as const })
 /** The field that a refusal names in a body. */
 const refusedField = (error: GatewayError, body: JsonObject, operation?: Operation) => {
   const { fields = [] } = refusedIn(error, sent(body, operation)) ?? {}
