@@ -5,6 +5,7 @@
 import { readFileSync } from "node:fs"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Console, Context, Duration, Effect, Layer, Option, Record } from "effect"
+import type { Catalog } from "./catalog/Catalog.ts"
 import { type CatalogFiles, leftOutLines, loadCatalog } from "./catalog/CatalogStore.ts"
 import { configuresCloud } from "./catalog/clouds.ts"
 import { firstChatId, requestable } from "./catalog/Resolver.ts"
@@ -49,6 +50,14 @@ const endWithNpm = Effect.suspend(() => {
   )
 })
 
+/** The sandbox's clouds, and the settings by which others reach them. They stop with the scope. `pace` is in milliseconds. */
+export const startSandbox = Effect.fnUntraced(function* (pace: number, catalog: (() => Catalog) | undefined) {
+  const { Sandbox } = yield* Effect.promise(() => import("./sandbox/Sandbox.ts"))
+  const { environment } = Context.get(yield* Layer.build(Sandbox.layer({ pace, catalog })), Sandbox)
+  const { clouds } = yield* load(environment)
+  return { clouds: { ...clouds, simulated: true }, environment }
+})
+
 /**
  * The settings, pointed at the sandbox's clouds where no cloud is configured or the operator wants it so. `forWorkers` is what a
  * worker's environment needs beyond this process's own.
@@ -69,11 +78,8 @@ const loadWithSandbox = Effect.gen(function* () {
     const clouds = { ...loaded.clouds, simulated }
     return { ...loaded, clouds, forWorkers: { GATEWAY_SANDBOX: "off" } }
   }
-  const { Sandbox } = yield* Effect.promise(() => import("./sandbox/Sandbox.ts"))
   const catalog = yield* followedCatalog(loaded.gateway)
-  const context = yield* Layer.build(Sandbox.layer({ pace: Duration.toMillis(sandboxPace), catalog }))
-  const simulated = Context.get(context, Sandbox).environment
-  const { clouds } = yield* load(simulated)
+  const simulated = yield* startSandbox(Duration.toMillis(sandboxPace), catalog)
   // An empty variable counts as absent.
   const noClouds = Record.map(
     Record.filter(env, (_, name) => configuresCloud(name)),
@@ -81,8 +87,8 @@ const loadWithSandbox = Effect.gen(function* () {
   )
   return {
     gateway: loaded.gateway,
-    clouds: { ...clouds, simulated: true },
-    forWorkers: { ...noClouds, ...simulated, GATEWAY_SANDBOX: "on" }
+    clouds: simulated.clouds,
+    forWorkers: { ...noClouds, ...simulated.environment, GATEWAY_SANDBOX: "on" }
   }
 })
 

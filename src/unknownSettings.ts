@@ -1,4 +1,4 @@
-/** Variables that look like settings and are none. */
+/** Which variables are settings, and which look like settings and are none. */
 import { ConfigProvider, Effect } from "effect"
 import { cloudFacts, clouds, isCloudSetting } from "./catalog/clouds.ts"
 import { config, type Environment, provider } from "./Settings.ts"
@@ -15,6 +15,10 @@ export const settingNames = (): ReadonlySet<string> => {
   Effect.runSync(Effect.provide(config, ConfigProvider.layer(recording)))
   return names
 }
+
+/** The settings of which this environment has a value. */
+export const settingsIn = (environment: Environment): ReadonlyArray<string> =>
+  [...settingNames()].filter((name) => (environment[name] ?? "") !== "").sort()
 
 /** Read by `chat`, and by the tests. */
 const elsewhere = /^GATEWAY_(API_KEY|TEST_.*)$/

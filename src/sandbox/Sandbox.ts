@@ -12,7 +12,7 @@ interface SandboxOptions {
   /** Milliseconds between the events of a stream. Default 20; 0 sends as fast as the socket takes. */
   readonly pace?: number
   /** The catalog of the simulated models, called for each request. Default: the shipped one. */
-  readonly catalog?: () => Catalog
+  readonly catalog?: (() => Catalog) | undefined
   /** Gets each call that reaches a cloud, once its body has come. */
   readonly onCall?: (call: Call) => void
 }

@@ -19,16 +19,16 @@ import { readRegular } from "../../regularFile.ts"
 import { docsOf, type Environment, type GatewaySettings, load, settingsDigest } from "../../Settings.ts"
 import { addressesOf, type CloudSettings, declarationsOf, sitesOf } from "../../settings/clouds.ts"
 import { tlsPolicy } from "../../tlsPolicy.ts"
-import { settingNames } from "../../unknownSettings.ts"
+import { settingsIn } from "../../unknownSettings.ts"
 import { makeChainChecking } from "../usage/chainCheck.ts"
 import { checkFiles, readFiles } from "../usage/readFiles.ts"
-import { examine, setupOf } from "./examine.ts"
+import { checkSetup, setupOf } from "./examine.ts"
 
 const day = 86_400_000
 
 /** The digest is that of the audit event `gateway.started`, where one process serves: workers have shares of some limits. */
 const settingsInForce = (environment: Environment, settings: GatewaySettings, clouds: CloudSettings) => ({
-  set: [...settingNames()].filter((name) => (environment[name] ?? "") !== "").sort(),
+  set: settingsIn(environment),
   sha256: settingsDigest({ settings, clouds })
 })
 
@@ -155,11 +155,11 @@ const filesInForce = ({ guardsFile, identityFile, noticeFile }: GatewaySettings)
 }
 
 export const evidence = Effect.fnUntraced(function* (environment: Environment) {
-  const { clouds: configured, gateway } = yield* load(environment)
   const now = yield* DateTime.now
   const at = DateTime.formatIso(now)
   const millis = DateTime.toEpochMillis(now)
-  const { catalog, clouds, sandbox } = yield* setupOf(gateway, configured)
+  const setup = yield* setupOf(yield* load(environment))
+  const { catalog, clouds, configured, gateway, sandbox } = setup
   return {
     at,
     versions: { gateway: version, node: process.version, platform: `${process.platform}-${process.arch}` },
@@ -174,6 +174,6 @@ export const evidence = Effect.fnUntraced(function* (environment: Environment) {
     crypto: { ...cryptoFacts(), required: gateway.fips === "required" },
     keys: yield* orProblem(keysInForce(gateway, millis)),
     records: yield* recordsInForce(gateway, at),
-    findings: yield* examine(environment, false)
+    findings: yield* checkSetup(environment, setup, false)
   }
 }, Effect.scoped)

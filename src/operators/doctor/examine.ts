@@ -1,12 +1,12 @@
 /** Everything that `doctor` checks (docs/operation.md#doctor). */
-import { Context, Effect, Layer, Option, Result } from "effect"
-import type { Catalog } from "../../catalog/Catalog.ts"
+import { Effect, Option, Result } from "effect"
 import { loadCatalog } from "../../catalog/CatalogStore.ts"
 import { requestable } from "../../catalog/Resolver.ts"
 import { cloudsOf } from "../../cloud/Providers.ts"
 import { applyProxyRule } from "../../proxy.ts"
-import { type Environment, type GatewaySettings, load } from "../../Settings.ts"
-import { type CloudSettings, servesSandbox, sitesOf } from "../../settings/clouds.ts"
+import { type config, type Environment, load } from "../../Settings.ts"
+import { startSandbox } from "../../serve.ts"
+import { servesSandbox, sitesOf } from "../../settings/clouds.ts"
 import { applyTlsPolicy } from "../../tlsPolicy.ts"
 import { explainSetting } from "../cli/run.ts"
 import { cloudChecks } from "./clouds.ts"
@@ -16,37 +16,23 @@ import { guardsLiveCheck, liveCheck } from "./live.ts"
 import { collectorFound, filesLimitFound, fipsFound, portsFound, redisFound } from "./machine.ts"
 import { catalogFound, cloudsFound, settingsFound } from "./settings.ts"
 
-/** The sandbox's clouds, as `serve` would start them; they stop with the scope. */
-const simulated = Effect.fnUntraced(function* (catalog: Catalog | undefined) {
-  const { Sandbox } = yield* Effect.promise(() => import("../../sandbox/Sandbox.ts"))
-  const options = { pace: 0, ...(catalog === undefined ? {} : { catalog: () => catalog }) }
-  const { environment } = Context.get(yield* Layer.build(Sandbox.layer(options)), Sandbox)
-  const { clouds } = yield* Effect.orDie(load(environment))
-  return { ...clouds, simulated: true }
-})
-
-/** The catalog, and the clouds that would be called. */
-export const setupOf = Effect.fnUntraced(function* (gateway: GatewaySettings, configured: CloudSettings) {
-  const catalog = yield* Effect.result(loadCatalog(gateway))
-  const sandbox = servesSandbox(gateway, configured)
-  return { catalog, sandbox, clouds: sandbox ? yield* simulated(Result.getOrUndefined(catalog)) : configured }
-})
-
-/** What is found in this environment; settings that cannot be read end it early. `live`: whether deployments and guards are called, too. */
-export const examine = Effect.fnUntraced(function* (environment: Environment, live: boolean) {
-  const loaded = yield* Effect.result(load(environment))
-  if (Result.isFailure(loaded)) {
-    const problem = explainSetting(loaded.failure)
-    return yield* runChecks([
-      ["settings", Effect.succeed(settingsFound(environment, problem))],
-      ["collector", collectorFound(environment)],
-      ["fips", fipsFound({ fips: "off" })]
-    ])
-  }
-  const { gateway, clouds: configured } = loaded.success
+/** What is checked: settings, the catalog, and the clouds that would be called. A sandbox stops with the scope. */
+export const setupOf = Effect.fnUntraced(function* ({ gateway, clouds: configured }: Effect.Success<typeof config>) {
   applyProxyRule(gateway)
   applyTlsPolicy()
-  const { catalog, clouds, sandbox } = yield* setupOf(gateway, configured)
+  const catalog = yield* Effect.result(loadCatalog(gateway))
+  const sandbox = servesSandbox(gateway, configured)
+  const simulated = Result.isSuccess(catalog) ? () => catalog.success : undefined
+  const clouds = sandbox ? (yield* startSandbox(0, simulated)).clouds : configured
+  return { gateway, configured, catalog, sandbox, clouds }
+})
+
+/** `live`: whether deployments and guards are called, too. */
+export const checkSetup = Effect.fnUntraced(function* (
+  environment: Environment,
+  { catalog, clouds, configured, gateway, sandbox }: Effect.Success<ReturnType<typeof setupOf>>,
+  live: boolean
+) {
   const served = Result.isSuccess(catalog) ? requestable(catalog.success, sitesOf(clouds)).list : []
   const prices = served.map(({ deployment }) => deployment.prices)
   const whereSet = (file: Option.Option<string>, check: (file: string) => Check) =>
@@ -54,7 +40,7 @@ export const examine = Effect.fnUntraced(function* (environment: Environment, li
   return yield* runChecks([
     ["settings", Effect.succeed(settingsFound(environment, undefined))],
     ["clouds", cloudsFound(gateway, configured)],
-    ["catalog", catalogFound(gateway, clouds)],
+    ["catalog", catalogFound(gateway, clouds, catalog)],
     ...(sandbox ? [] : cloudChecks(gateway, clouds)),
     ["key file", files.keysFound(gateway, sandbox, prices)],
     ["tls", files.tlsFound(gateway)],
@@ -76,5 +62,17 @@ export const examine = Effect.fnUntraced(function* (environment: Environment, li
     ["open files", Effect.sync(() => filesLimitFound(gateway))],
     ...(live ? whereSet(gateway.guardsFile, (file) => guardsLiveCheck(gateway, file)) : []),
     ...(live && Result.isSuccess(catalog) ? [liveCheck(gateway, clouds, catalog.success)] : [])
+  ])
+})
+
+/** What is found in this environment. Settings that cannot be read end it early. */
+export const examine = Effect.fnUntraced(function* (environment: Environment, live: boolean) {
+  const loaded = yield* Effect.result(load(environment))
+  if (Result.isSuccess(loaded)) return yield* checkSetup(environment, yield* setupOf(loaded.success), live)
+  const problem = explainSetting(loaded.failure)
+  return yield* runChecks([
+    ["settings", Effect.succeed(settingsFound(environment, problem))],
+    ["collector", collectorFound(environment)],
+    ["fips", fipsFound({ fips: "off" })]
   ])
 }, Effect.scoped)

@@ -1,22 +1,23 @@
 /** Checks of what the settings say: names, clouds, catalog, and what the partition table leaves out. */
-import { Effect } from "effect"
-import { catalogSource, leftOutLines, loadCatalog } from "../../catalog/CatalogStore.ts"
+import { Effect, type Result } from "effect"
+import type { Catalog } from "../../catalog/Catalog.ts"
+import { type CatalogError, catalogSource, leftOutLines } from "../../catalog/CatalogStore.ts"
 import { clouds as allClouds, cloudSettings } from "../../catalog/clouds.ts"
 import { formatBoundary } from "../../catalog/Level.ts"
 import { requestable } from "../../catalog/Resolver.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
 import { activeClouds, type CloudSettings, requireCloud, sitesOf } from "../../settings/clouds.ts"
-import { settingNames, unknownSettingLines } from "../../unknownSettings.ts"
+import { settingsIn, unknownSettingLines } from "../../unknownSettings.ts"
+
 import { type Found, fail, ok, orFail, orStartFails, warn } from "./Finding.ts"
 
 /** `problem`: why settings could not be read. */
 export const settingsFound = (environment: Environment, problem: string | undefined): ReadonlyArray<Found> => {
   const unknown = unknownSettingLines(environment).map((line) => warn(line, "Correct its name, or unset it."))
-  const known = settingNames()
-  const set = Object.keys(environment).filter((name) => known.has(name) && environment[name] !== "")
+  const set = settingsIn(environment)
   const first =
     problem === undefined
-      ? ok(set.length === 0 ? "all are at their defaults" : `set: ${set.sort().join(", ")}`)
+      ? ok(set.length === 0 ? "all are at their defaults" : `set: ${set.join(", ")}`)
       : fail(problem, "Correct it: docs/operation.md#settings has every setting. The other checks need it.")
   return [first, ...unknown]
 }
@@ -44,8 +45,12 @@ export const cloudsFound = Effect.fnUntraced(function* (settings: GatewaySetting
 }, orStartFails(choose))
 
 /** The catalog and the IDs that it gives here. */
-export const catalogFound = Effect.fnUntraced(function* (settings: GatewaySettings, clouds: CloudSettings) {
-  const catalog = yield* loadCatalog(settings)
+export const catalogFound = Effect.fnUntraced(function* (
+  settings: GatewaySettings,
+  clouds: CloudSettings,
+  loaded: Result.Result<Catalog, CatalogError>
+) {
+  const catalog = yield* Effect.fromResult(loaded)
   const { list, leftOut } = requestable(catalog, sitesOf(clouds))
   const source = catalogSource(settings)
   const where = clouds.simulated ? "by the sandbox" : "here"
