@@ -199,16 +199,11 @@ const gateway = Config.flatMap(own, (settings) => {
 
 export type GatewaySettings = Config.Success<typeof gateway>
 
-const withoutCredentials = (text: string): string => text.replace(/^(https?:\/\/)[^/]*@/, "$1")
-
 /** Which settings are in force, as SHA-256, hex, without secrets: what is redacted prints as such, whatever it is. */
 export const settingsDigest = (settings: object): string =>
   hash(
     "sha256",
-    JSON.stringify(settings, (_, value: unknown) => {
-      if (typeof value === "string") return withoutCredentials(value)
-      return value instanceof Set ? [...value].sort() : value
-    })
+    JSON.stringify(settings, (_, value: unknown) => (value instanceof Set ? [...value].sort() : value))
   )
 
 /** Whether the documents are public, as they are in the sandbox unless the operator says so. */

@@ -21,7 +21,7 @@ export const nodeStatements = (): void => {
     void process.stderr.write(`${statement(level, withoutQuotes(`${name}: ${message}`))}\n`)
   process.removeAllListeners("warning").on("warning", (warning) => say("warn", warning))
   process.on("uncaughtException", (error) => {
-    // Where the server runs, it logs them and goes down in order (crash.ts).
+    // Where the server runs, `crash` takes it.
     if (process.listenerCount("uncaughtException") > 1) return
     say("fatal", error)
     process.exit(1)

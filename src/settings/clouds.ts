@@ -16,7 +16,6 @@ const location = (name: string) =>
 
 const pattern = (name: string, expected: RegExp, message: string) =>
   checked(name, (value) => expected.test(value), message)
-const optionalPattern = (...setting: Parameters<typeof pattern>) => Config.option(pattern(...setting))
 
 /** What the operator declares of an address of their own, in the catalog's terms. */
 const boundary = (name: string) =>
@@ -84,15 +83,17 @@ const loopbackRow = { label: "usgov", boundary: Result.getOrThrow(parseBoundary(
 const azure = Config.all({
   endpoint: baseUrl("AZURE_OPENAI_ENDPOINT"),
   /** The name of an endpoint of the operator's own. */
-  label: optionalPattern(
+  label: pattern(
     "AZURE_OPENAI_REGION",
     /^[a-z0-9][a-z0-9-]{0,39}$/,
     "must be a name of lowercase letters, digits and '-' such as usgov"
-  ),
+  ).pipe(Config.option),
   declared: Config.option(boundary("AZURE_OPENAI_ENDPOINT_BOUNDARY")),
   apiKey: secret("AZURE_OPENAI_API_KEY"),
   /** Part of the authority's path. */
-  tenantId: optionalPattern("AZURE_TENANT_ID", /^[A-Za-z0-9][A-Za-z0-9.-]{0,99}$/, "must be a tenant's ID or domain"),
+  tenantId: pattern("AZURE_TENANT_ID", /^[A-Za-z0-9][A-Za-z0-9.-]{0,99}$/, "must be a tenant's ID or domain").pipe(
+    Config.option
+  ),
   clientId: optional("AZURE_CLIENT_ID"),
   clientSecret: secret("AZURE_CLIENT_SECRET"),
   clientCertificatePath: optional("AZURE_CLIENT_CERTIFICATE_PATH"),

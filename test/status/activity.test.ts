@@ -18,7 +18,7 @@ import {
   type ProcessState,
   processState
 } from "../../src/operators/status/processState.ts"
-import { makeUse, type Use } from "../../src/operators/status/view.ts"
+import { makeUse, type UseRow } from "../../src/operators/status/view.ts"
 import { noSpan } from "../support/noSpan.ts"
 
 const [route] = requestable(Result.getOrThrow(shippedCatalog), {
@@ -212,7 +212,7 @@ describe("use", () => {
           )
         )
         yield* TestClock.setTime(noon)
-        const row = (id: string, used: number, limit?: number): Use => ({
+        const row = (id: string, used: number, limit?: number): UseRow => ({
           kind: "key",
           id,
           name: id.toUpperCase(),
@@ -221,7 +221,7 @@ describe("use", () => {
           cost: undefined,
           costLimit: undefined
         })
-        const blue: Use = { kind: "team", id: "blue", name: "blue", used: 150, limit: 200, cost: 1.9, costLimit: 2 }
+        const blue: UseRow = { kind: "team", id: "blue", name: "blue", used: 150, limit: 200, cost: 1.9, costLimit: 2 }
         const rows = [blue, row("b", 90, 100), row("a", 500, 1000), row("c", 0, 10), row("e", 7)]
         assert.deepStrictEqual(yield* use, rows)
         yield* TestClock.adjust("9 seconds")

@@ -9,7 +9,7 @@ export interface Finding {
   /** Holds no secret. */
   readonly message: string
   /** What the operator can do; absent where nothing needs to be done. */
-  readonly fix?: string
+  readonly fix?: string | undefined
 }
 
 export type Found = Omit<Finding, "check">
@@ -52,14 +52,9 @@ const runCheck = ([check, find, deadline = Duration.seconds(8)]: Check) => {
       return Effect.succeed(fail(String(message), "Fix what the message names, and check again."))
     }),
     Effect.map((found) =>
-      [found].flat().map(
-        ({ fix, message, state }): Finding => ({
-          state,
-          check,
-          message: line(message),
-          ...(fix === undefined ? {} : { fix: line(fix) })
-        })
-      )
+      [found]
+        .flat()
+        .map(({ fix, message, state }): Finding => ({ state, check, message: line(message), fix: fix && line(fix) }))
     )
   )
 }

@@ -9,6 +9,7 @@ import { fail } from "../../wire/OperatorError.ts"
 import { table } from "../table.ts"
 import { parseGiven, parseUnused } from "./keyOptions.ts"
 import { minute } from "./keysCommand.ts"
+import { keysOf } from "./teamsCommand.ts"
 
 interface ListOptions {
   readonly json: boolean
@@ -140,23 +141,20 @@ export const listKeys = Effect.fnUntraced(function* (
   return shown + callersText(callers) + warning(totals.unavailable)
 })
 
-const keysIn = ({ name }: Team, { keys }: KeyBook): number =>
-  keys.filter(({ revoked, team }) => team === name && revoked === undefined).length
-
 export const listTeams = Effect.fnUntraced(function* (file: string, options: ListOptions) {
   const book = yield* readBook(file)
   const { teams } = book
   const totals = yield* readTotals(options, { keys: [], teams }, yield* Clock.currentTimeMillis)
   if (options.json) {
     return asJson({
-      teams: teams.map((team, n) => ({ ...team, keys: keysIn(team, book), use: totals.teams[n] ?? null })),
+      teams: teams.map((team, n) => ({ ...team, keys: keysOf(team.name, book).length, use: totals.teams[n] ?? null })),
       unavailable: totals.unavailable
     })
   }
   if (teams.length === 0) return `There are no teams in ${file}. Create one: npm run gateway -- teams create NAME\n`
   const shown = listTable<Team>(teams, totals.teams, [
     ["TEAM", ({ name }) => name],
-    ["KEYS", (team) => String(keysIn(team, book))],
+    ["KEYS", ({ name }) => String(keysOf(name, book).length)],
     ...limitColumns
   ])
   return shown + warning(totals.unavailable)

@@ -43,14 +43,19 @@ export const setTeam = Effect.fnUntraced(function* (
   return `Team ${name}: ${changes}. Gateways take it up within 5 seconds.\n`
 })
 
+/** A team's keys that are not revoked. */
+export const keysOf = (name: string, { keys }: KeyBook) =>
+  keys.filter(({ revoked, team }) => team === name && revoked === undefined)
+
 /** Removes a team that no working key is of. */
 export const removeTeam = Effect.fnUntraced(function* (file: string, name: string) {
-  yield* changeBook(file, ({ keys, teams }) => {
-    if (!teams.some((team) => team.name === name)) return unknown(name, file)
-    const members = keys.filter(({ revoked, team }) => team === name && revoked === undefined)
-    return members.length > 0
-      ? fail(`team ${name} has keys: ${members.map(({ id }) => id).join(", ")}. Revoke them first.`)
-      : Effect.succeed({ book: { teams: teams.filter((team) => team.name !== name) }, result: undefined })
+  yield* changeBook(file, (book) => {
+    const teams = book.teams.filter((team) => team.name !== name)
+    if (teams.length === book.teams.length) return unknown(name, file)
+    const keys = keysOf(name, book)
+    return keys.length > 0
+      ? fail(`team ${name} has keys: ${keys.map(({ id }) => id).join(", ")}. Revoke them first.`)
+      : Effect.succeed({ book: { teams }, result: undefined })
   })
   yield* auditDone("team.removed", { team: name })
   return `Removed team ${name} from ${file}.\n`

@@ -12,7 +12,7 @@ import { readCertificates } from "../../identity/certificate.ts"
 import { Keys } from "../../limits/Keys.ts"
 import { millionths } from "../../limits/limits.ts"
 import { Quota } from "../../limits/Quota.ts"
-import type { Use as Totals } from "../../limits/usageTotals.ts"
+import type { Use } from "../../limits/usageTotals.ts"
 import { Clouds, Settings } from "../../Settings.ts"
 import { addressesOf, type CloudSettings } from "../../settings/clouds.ts"
 import { steadyMillis } from "../../wire/steady.ts"
@@ -79,7 +79,7 @@ const rowOf = (
   kind: "key" | "team",
   id: string,
   { monthlyCost, monthlyTokens, name }: Limited & { readonly name: string },
-  use: Totals | undefined
+  use: Use | undefined
 ) => {
   const cost = use === undefined ? 0 : use.monthlyCost / millionths
   return {
@@ -95,10 +95,10 @@ const rowOf = (
     costLimit: monthlyCost
   }
 }
-export type Use = ReturnType<typeof rowOf>
+export type UseRow = ReturnType<typeof rowOf>
 
 /** The part of the limit that is nearest to its end; without a limit, less than any. */
-const share = ({ cost = 0, costLimit, limit, used }: Use): number =>
+const share = ({ cost = 0, costLimit, limit, used }: UseRow): number =>
   Math.max(
     limit === undefined ? -1 : (used ?? 0) / limit,
     costLimit === undefined ? -1 : cost / Math.max(costLimit, 1e-6)
@@ -111,7 +111,7 @@ const share = ({ cost = 0, costLimit, limit, used }: Use): number =>
 export const makeUse = Effect.gen(function* () {
   const keys = yield* Keys
   const quota = yield* Quota
-  let rows: ReadonlyArray<Use> = []
+  let rows: ReadonlyArray<UseRow> = []
   let readAt = Number.NEGATIVE_INFINITY
   return Effect.gen(function* () {
     const now = yield* steadyMillis

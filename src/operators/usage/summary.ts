@@ -1,5 +1,5 @@
 /** Sums usage records, by what is asked for and as counts of limits, in memory that does not grow with their number. */
-import { Array as Arr, Order } from "effect"
+import { Array as Arr, Order, Struct } from "effect"
 import type { Charge } from "../../limits/Ledger.ts"
 import { accountOf, lastUseAccount, periodAt, teamUser } from "../../limits/limits.ts"
 import { makeHistogram } from "../histogram.ts"
@@ -41,7 +41,7 @@ const add = (totals: Totals, record: UsedRecord): void => {
   totals.requests++
   const name = totals.outcomes.has(outcome) || totals.outcomes.size < maxOutcomes ? outcome : "other"
   totals.outcomes.set(name, (totals.outcomes.get(name) ?? 0) + 1)
-  for (const refused of ["400", "403", "429"] as const) {
+  for (const refused of Struct.keys(refusals)) {
     if (status === Number(refused) && refusals[refused].includes(outcome)) totals.refused[refused]++
   }
   if (tokens !== null) {
