@@ -84,17 +84,14 @@ export const claudeRefusals: Refusals = {
       /metadata\.user_id: user_id appears to contain an? [a-z ]+\. Please send a uuid or hash value instead\./,
       { names: ["metadata", "user_id"], valuesOf: "field" }
     ],
+    [/tools\.\d+\.custom: \S.*/, { ...compiled, paths: [strict] }],
     [
-      /tools\.\d+\.custom: For '\w*' type, (?:'additionalProperties' must be|property '[\w$-]+' is) [a-z ]+/,
-      { ...compiled, paths: [strict] }
-    ],
-    [
-      /Too many strict tools \(\d+\)\. The maximum number of strict tools supported is \d+\.?/,
+      /Too many strict tools \(\d+\)\. The maximum number of strict tools supported is \d+\.?(?: Try reducing [a-z ]+\.)?/,
       { ...compiled, paths: [strict] }
     ],
     [/output_config\.format\.schema: \S.*/, { ...compiled, paths: [format] }],
     [
-      /Schemas contains too many [a-z ]+ \(\d+[\w ]*\), which would make grammar compilation inefficient\. [\w -]+ in your tool schemas \(limit: \d+\)\./,
+      /Schemas contains too many [a-z ]+ \(\d+[\w ]*\)(?:, which would make grammar compilation inefficient|\. This causes exponential compilation cost)\. Reduce [\w -]+ \(limit: \d+[a-z ]*\)\./,
       compiled
     ],
     [/The compiled grammar is too large, which would cause performance issues\..*/, compiled],

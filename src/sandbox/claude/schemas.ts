@@ -40,12 +40,12 @@ export const checkCompiled = (schemas: ReadonlyArray<JsonObject>, strict: number
   const optional = sum(({ required }, names) => new Set(names).difference(new Set(arrayOf(required))).size)
   const unions = sum(({ type, anyOf }) => (Array.isArray(type) || Array.isArray(anyOf) ? 1 : 0))
   const size = sum((schema, names) => names.length + arrayOf(schema.enum).length)
-  const slow = "which would make grammar compilation inefficient"
   insist({
-    [`Too many strict tools (${strict}). The maximum number of strict tools supported is 20.`]: strict <= 20,
-    [`Schemas contains too many optional parameters (${optional}), ${slow}. Reduce the number of optional parameters in your tool schemas (limit: 24).`]:
+    [`Too many strict tools (${strict}). The maximum number of strict tools supported is 20. Try reducing the number of tools marked as strict.`]:
+      strict <= 20,
+    [`Schemas contains too many optional parameters (${optional}), which would make grammar compilation inefficient. Reduce the number of optional parameters in your tool schemas (limit: 24).`]:
       optional <= 24,
-    [`Schemas contains too many parameters with union types (${unions} parameters with type arrays or anyOf), ${slow}. Reduce the number of union-typed parameters in your tool schemas (limit: 16).`]:
+    [`Schemas contains too many parameters with union types (${unions} parameters with type arrays or anyOf). This causes exponential compilation cost. Reduce the number of nullable or union-typed parameters (limit: 16 parameters with unions).`]:
       unions <= 16,
     "The compiled grammar is too large, which would cause performance issues. Simplify your tool schemas or reduce the number of strict tools.":
       size <= MOST

@@ -133,8 +133,18 @@ describe("what a refusal names", () => {
     const open = "For 'object' type, 'additionalProperties' must be explicitly set to false"
     it.each([
       [
-        "Too many strict tools (21). The maximum number of strict tools supported is 20.",
+        "Too many strict tools (21). The maximum number of strict tools supported is 20. Try reducing the number of tools marked as strict.",
         { ...tools, ...format },
+        ofTools
+      ],
+      [
+        "Schemas contains too many parameters with union types (17 parameters with type arrays or anyOf). This causes exponential compilation cost. Reduce the number of nullable or union-typed parameters (limit: 16 parameters with unions).",
+        { ...tools, ...format },
+        ofTools
+      ],
+      [
+        "tools.0.custom: Invalid schema: Circular reference detected in schema definitions: a -> a. Self-referencing or mutually-referencing definitions are not supported.",
+        tools,
         ofTools
       ],
       [`tools.0.custom: ${open}`, { ...tools, ...format }, ofTools],
