@@ -2167,13 +2167,18 @@ export interface Usage {
    * @example 31
    */
   readonly total_tokens: number
-  /** How many tokens of the request came from a cache. */
+  /** How many tokens of the request came from a cache, and how many were written to one. */
   readonly prompt_tokens_details?: {
     /**
      * Tokens that came from the cloud's cache.
      * @example 0
      */
     readonly cached_tokens: number
+    /**
+     * Tokens that were written to it; absent where there are none.
+     * @example 0
+     */
+    readonly cache_write_tokens?: number
   }
   /** How many tokens of the reply were reasoning; absent where the cloud does not count them. */
   readonly completion_tokens_details?: {

@@ -18,9 +18,10 @@ export const Usage = object({
   completion_tokens: int("Tokens of the reply, reasoning included.", 17),
   total_tokens: int("Their sum.", 31),
   prompt_tokens_details: Schema.optionalKey(
-    Schema.Struct({ cached_tokens: int("Tokens that came from the cloud's cache.", 0) }).annotate({
-      description: "How many tokens of the request came from a cache."
-    })
+    Schema.Struct({
+      cached_tokens: int("Tokens that came from the cloud's cache.", 0),
+      cache_write_tokens: Schema.optionalKey(int("Tokens that were written to it; absent where there are none.", 0))
+    }).annotate({ description: "How many tokens of the request came from a cache, and how many were written to one." })
   ),
   completion_tokens_details: Schema.optionalKey(
     Schema.Struct({ reasoning_tokens: int("Tokens that the model thought with.", 0) }).annotate({

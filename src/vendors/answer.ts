@@ -127,7 +127,7 @@ const meanings = meaningsOf<Meaning>(
   // Gemini.
   ["STOP", "stop"],
   ["MAX_TOKENS CONTINUATION", "length"],
-  ["SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII OTHER", "content_filter"],
+  ["SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII MODEL_ARMOR OTHER", "content_filter"],
   ["IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION", "content_filter"],
   ["FINISH_REASON_UNSPECIFIED MISSING_THOUGHT_SIGNATURE UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS", "failed"],
   ["NO_IMAGE IMAGE_OTHER", "failed"]
@@ -166,11 +166,15 @@ export interface Heading {
 }
 
 /** Token counts in the chat format. */
-export const makeUsage = ({ input, output, cached, reasoning }: Tokens): Usage => ({
+export const makeUsage = ({ input, output, cached, cacheWrites, reasoning }: Tokens): Usage => ({
   prompt_tokens: input,
   completion_tokens: output,
   total_tokens: input + output,
-  ...(cached === undefined ? {} : { prompt_tokens_details: { cached_tokens: cached } }),
+  ...((cached ?? cacheWrites) === undefined
+    ? {}
+    : {
+        prompt_tokens_details: { cached_tokens: cached ?? 0, ...(cacheWrites && { cache_write_tokens: cacheWrites }) }
+      }),
   ...(reasoning === undefined ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } })
 })
 

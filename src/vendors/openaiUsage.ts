@@ -14,10 +14,12 @@ type Format = keyof typeof names
 export const countedTokens = (usage: Json | undefined, format: Format): Tokens | undefined => {
   if (!isObject(usage)) return undefined
   const [input, output] = names[format]
+  const { cached_tokens, cache_write_tokens } = objectOf(usage[`${input}_details`])
   return {
     input: countOf(usage[input]) ?? 0,
     output: countOf(usage[output]) ?? 0,
-    cached: countOf(objectOf(usage[`${input}_details`]).cached_tokens),
+    cached: countOf(cached_tokens),
+    cacheWrites: countOf(cache_write_tokens) || undefined,
     reasoning: countOf(objectOf(usage[`${output}_details`]).reasoning_tokens)
   }
 }

@@ -80,7 +80,16 @@ const gemini: Family = {
   words: {
     stop: ["STOP"],
     length: ["MAX_TOKENS", "CONTINUATION"],
-    content_filter: ["SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "OTHER"],
+    content_filter: [
+      "SAFETY",
+      "RECITATION",
+      "LANGUAGE",
+      "BLOCKLIST",
+      "PROHIBITED_CONTENT",
+      "SPII",
+      "MODEL_ARMOR",
+      "OTHER"
+    ],
     failed: ["MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "NO_IMAGE", "MALFORMED_NEW_KIND"]
   }
 }

@@ -21,7 +21,7 @@ import {
   readObject,
   textOf
 } from "../../wire/json.ts"
-import { addText, callId, finishOf, finishOfWord, isGuarded, servedOf } from "../answer.ts"
+import { addText, callId, finishOf, finishOfWord, isFilter, isGuarded, servedOf } from "../answer.ts"
 import type { Dialect, Pieces, Served } from "../Dialect.ts"
 import { answerTokens } from "../openaiUsage.ts"
 import { reasoningFilter } from "../textFilters.ts"
@@ -80,13 +80,14 @@ export const reader: Dialect["reader"] = (route) => {
   return {
     whole: (body, out) => {
       const choice = objectOf(arrayOf(body.choices)[0])
-      if (!isObject(choice.message)) return invalidBody
+      // The cloud's filter may leave none (docs/upstreams.md#azure-openai).
+      if (!isObject(choice.message) && !isFilter(choice.finish_reason)) return invalidBody
       guarded = isGuarded(body)
       reason = textOf(choice.finish_reason) ?? ""
       tokens = answerTokens(body.usage, route, "chat")
       served = servedOf(body)
       logprobs = readLogprobs(choice, route)
-      say(choice.message, undefined, false, out)
+      say(objectOf(choice.message), undefined, false, out)
       over = true
       return undefined
     },

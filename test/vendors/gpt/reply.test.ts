@@ -1,7 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { invalidBody } from "../../../src/catalog/UpstreamFault.ts"
+import { makeUsage } from "../../../src/vendors/answer.ts"
 import type { Json, JsonObject } from "../../../src/wire/json.ts"
-import { azure, call, dialect, failureOf, hear, oss } from "../support.ts"
+import { azure, call, dialect, failureOf, hear, oss, terra } from "../support.ts"
 
 const choice = (message: Json, finish_reason: string = "stop"): JsonObject => ({
   id: "chatcmpl-1",
@@ -38,6 +39,25 @@ describe("replies", () => {
   it("count reasoning only where the catalog says so", () => {
     expect(hear(azure, choice({ content: "a" })).usage).toEqual({ input: 5, output: 3, reasoning: 2 })
     expect(hear(oss, choice({ content: "a" })).usage.reasoning).toBeUndefined()
+  })
+
+  it.each([azure, terra])("count what was written to a cache ($model.id)", (route) => {
+    const details = { cached_tokens: 0, cache_write_tokens: 4 }
+    const chat = { ...choice({ content: "a" }), usage: { prompt_tokens: 5, prompt_tokens_details: details } }
+    const usage = { input_tokens: 5, input_tokens_details: details }
+    const body = route === terra ? { object: "response", status: "completed", output: [], usage } : chat
+    const tokens = hear(route, body).usage
+    expect(tokens).toMatchObject({ input: 5, cached: 0, cacheWrites: 4 })
+    expect(makeUsage(tokens).prompt_tokens_details).toEqual(details)
+  })
+
+  it("may have no message, where a filter took it", () => {
+    const body = (finish_reason: string) => ({ choices: [{ index: 0, finish_reason }] })
+    expect(hear(azure, body("content_filter"))).toMatchObject({
+      message: { content: "" },
+      finishReason: "content_filter"
+    })
+    expect(failureOf(dialect(azure).reply(body("stop"), azure))).toEqual(invalidBody)
   })
 
   it("show a refusal", () => {
