@@ -208,6 +208,10 @@ export const retryAfterOf = (headers: Headers.Headers): number | undefined => {
   return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) : undefined
 }
 
+/** Bedrock's 400 about the ID of a model, which is the catalog's (docs/upstreams.md#amazon-bedrock). */
+const unknownModel =
+  /^(?:The provided model identifier is invalid\.$|Invocation of model ID \S+ with on-demand throughput )/
+
 /** The failure that a status and its body stand for. */
 export const statusFault = (status: number, headers: Headers.Headers, body: string): Refused => {
   const top = errorBody(body)
@@ -215,8 +219,10 @@ export const statusFault = (status: number, headers: Headers.Headers, body: stri
   // As the SDKs of AWS read it: `ThrottlingException:http://…`, `com.amazon.coral#ThrottlingException`.
   const exception = headers["x-amzn-errortype"] ?? textOf(top.code) ?? textOf(top.__type)
   const isQuota = exception !== undefined && /^(?:[^:,]*#)?ServiceQuotaExceededException(?![^:,])/.test(exception)
-  const effective = isQuota ? 429 : isTimeout(error) ? 504 : status
-  return refused(effective, messageOf(top), retryAfterOf(headers) ?? retryDelayOf(error), isFiltered(error))
+  const message = messageOf(top)
+  const isUnknown = status === 400 && unknownModel.test(message ?? "")
+  const effective = isQuota ? 429 : isTimeout(error) ? 504 : isUnknown ? 404 : status
+  return refused(effective, message, retryAfterOf(headers) ?? retryDelayOf(error), isFiltered(error))
 }
 
 /** The HTTP status that each exception frame of Bedrock stands for. */

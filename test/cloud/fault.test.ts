@@ -128,6 +128,15 @@ describe("a status", () => {
     assert.strictEqual(statusOf(undefined, JSON.stringify({ code: name })), 429)
     assert.strictEqual(statusOf("ValidationException", JSON.stringify({ message: name })), 400)
   })
+
+  it.each([
+    ["The provided model identifier is invalid.", 404],
+    ["Invocation of model ID a.b-v1:0 with on-demand throughput isn’t supported. Retry your request with …", 404],
+    ["messages.0: The provided model identifier is invalid.", 400]
+  ])("of Bedrock's is that of the model's ID where it says so: %s", (message, expected) => {
+    assert.strictEqual(statusFault(400, noHeaders, JSON.stringify({ message })).status, expected)
+    assert.strictEqual(statusFault(503, noHeaders, JSON.stringify({ message })).status, 503)
+  })
 })
 
 describe("a stream that breaks", () => {

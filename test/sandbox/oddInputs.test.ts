@@ -56,7 +56,7 @@ const odd: ReadonlyArray<readonly [string, Target, unknown, number]> = [
   ],
   ["a length that no string has", completions, fills({ properties: { a: { type: "string", minLength: 1e9 } } }), 200],
   ["a path that is badly encoded, of Vertex AI", { cloud: "vertex", path: "/v1/%zz" }, {}, 404],
-  ["a path that is badly encoded, of Bedrock", { cloud: "bedrock", path: "/model/%zz/invoke" }, {}, 404]
+  ["a path that is badly encoded, of Bedrock", { cloud: "bedrock", path: "/model/%zz/invoke" }, {}, 400]
 ]
 
 layer(Sandbox.layer({ pace: 0 }))("odd input", (it) => {

@@ -3,7 +3,6 @@ import {
   CountTokensCommand,
   InvokeModelCommand,
   InvokeModelWithResponseStreamCommand,
-  ResourceNotFoundException,
   ThrottlingException,
   ValidationException
 } from "@aws-sdk/client-bedrock-runtime"
@@ -106,7 +105,8 @@ layer(Sandbox.layer({ pace: 0 }))("Bedrock, with the vendors' clients", (it) => 
       const bare = yield* Effect.flip(invoke(client, messages("hi"), MODEL.replace("us-gov.", "")))
       assert.match(String(bare), /on-demand throughput/)
       const unknown = yield* Effect.flip(invoke(client, messages("hi"), "us-gov.meta.nothing"))
-      assert.instanceOf(unknown, ResourceNotFoundException)
+      assert.instanceOf(unknown, ValidationException)
+      assert.match(unknown.message, /^The provided model identifier is invalid\.$/)
     })
   )
 

@@ -120,9 +120,8 @@ const modelAnswer = (models: Models, request: CloudRequest, id: string, operatio
     if (operation !== "invoke") throw unserved("The provided model doesn't support this operation.")
     return { directives: readDirectives(stringOf(body.inputText)), whole: () => jsonReply(200, embedTitan(body)) }
   }
-  const unknown = "Could not resolve the foundation model from the provided model identifier."
   const { model, deployment } = models.claude("bedrock", id) ?? {}
-  if (model === undefined) throw new Refusal({ status: 404, message: unknown })
+  if (model === undefined) throw unserved("The provided model identifier is invalid.")
   if (operation === "count-tokens") {
     if (deployment?.countModel !== id) throw unserved("The provided model doesn't support counting tokens.")
     const sent = stringOf(objectOf(objectOf(body.input).invokeModel).body)
