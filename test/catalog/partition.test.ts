@@ -44,8 +44,13 @@ interface Configured {
   readonly cloud: Cloud
   readonly place: string
   readonly declaration: string | undefined
-  readonly own: boolean
   readonly environment: Environment
+  readonly settings: CloudSettings | undefined
+}
+
+const loaded = (environment: Environment): CloudSettings | undefined => {
+  const result = Effect.runSync(Effect.result(load(environment)))
+  return Result.isSuccess(result) ? result.success.clouds : undefined
 }
 
 /** Every row of the table, and places beside it. */
@@ -70,30 +75,24 @@ const variable = { vertex: "VERTEX_BASE_URL", bedrock: "BEDROCK_BASE_URL", azure
 
 const configurations: ReadonlyArray<Configured> = clouds.flatMap((cloud) =>
   places[cloud].flatMap((place) => {
-    const of = (own: boolean, declaration: string | undefined, base: Environment): Configured => ({
-      ...{ cloud, place, own, declaration },
-      environment: settingsOf[cloud](place, base)
-    })
+    const of = (declaration: string | undefined, base: Environment): Configured => {
+      const environment = settingsOf[cloud](place, base)
+      return { cloud, place, declaration, environment, settings: loaded(environment) }
+    }
     const name = variable[cloud]
     const bases = cloud === "azure" ? [] : ["http://127.0.0.1:1", "https://proxy.example/path"]
     return [
-      of(false, undefined, {}),
-      ...declarations.map((declaration) => of(false, declaration, { [`${name}_BOUNDARY`]: declaration })),
+      of(undefined, {}),
+      ...declarations.map((declaration) => of(declaration, { [`${name}_BOUNDARY`]: declaration })),
       ...bases.flatMap((base) => [
-        of(true, undefined, { [name]: base }),
-        ...declarations.map((declaration) => of(true, declaration, { [name]: base, [`${name}_BOUNDARY`]: declaration }))
+        of(undefined, { [name]: base }),
+        ...declarations.map((declaration) => of(declaration, { [name]: base, [`${name}_BOUNDARY`]: declaration }))
       ])
     ]
   })
 )
 
-const loaded = (environment: Environment): CloudSettings | undefined => {
-  const result = Effect.runSync(Effect.result(load(environment)))
-  return Result.isSuccess(result) ? result.success.clouds : undefined
-}
-
-const check = ({ cloud, place, declaration, environment }: Configured, given: Catalog) => {
-  const settings = loaded(environment)
+const check = ({ cloud, place, declaration, environment, settings }: Configured, given: Catalog) => {
   if (settings === undefined) return 0
   const sites = sitesOf(settings)
   assert.deepStrictEqual(Object.keys(sites), [cloud])
@@ -213,7 +212,10 @@ describe("an address of the operator's own", () => {
       "eastus.api.cognitive.microsoft.com"
     ],
     ...["my.cognitiveservices.azure.us", "my.services.ai.azure.us", "my_resource.openai.azure.us", "openai.azure.us"],
-    ...["api.openai.com", "us.api.openai.com", "api.anthropic.com", "api.anthropic.com.."]
+    ...["api.openai.com", "us.api.openai.com", "api.anthropic.com", "api.anthropic.com.."],
+    ...["api.claude.com", "claude.ai", "aiplatform.google.com", "api.microsoft.us", "x.sc2s.sgov.gov"],
+    ...["x.api.amazonwebservices.com.cn", "x.api.amazonwebservices.eu", "x.csp.hci.ic.gov", "x.cloud.adc-e.uk"],
+    ...["x.api.aws.ic.gov", "x.api.aws.hci.ic.gov", "x.api.aws.scloud", "x.api.cloud-aws.adc-e.uk"]
   ]
   it.each(foreign)("%s is a vendor's, and serves nothing, whatever is declared", (host) => {
     assert.deepStrictEqual([vertex(host), bedrock(host), azure(host)], [0, 0, 0])
