@@ -64,8 +64,8 @@ describe("accumulator", () => {
     calls.append(0, '"xx://')
     calls.start(0, "c1", "")
     calls.append(0, 'y"')
-    calls.start(0, "", "get")
     calls.start(0, "c1", "get")
+    calls.start(0, "", "")
     assert.deepStrictEqual(calls.flags(), [flag("c1", "get", "xx://y")])
   })
 
@@ -84,6 +84,20 @@ describe("accumulator", () => {
     calls.input(0, { u: "xx://1" })
     calls.append(0, '{"u":"xx://2","v":"xx://1"}')
     assert.deepStrictEqual(calls.flags(), [flag("c1", "get", "xx://1", "xx://2")])
+  })
+
+  it.each([
+    ['"xx://1"', ["xx://1"]],
+    ['"xx://2"', ["xx://1", "xx://2"]]
+  ])("counts arguments that are repeated, here as %s, beside pieces that differ", (repeated, all) => {
+    const calls = accumulating()
+    calls.start(0, "c1", "get")
+    calls.append(0, '"xx://1"')
+    calls.repeat(0, repeated)
+    calls.start(1, "c2", "get")
+    calls.repeat(1, repeated)
+    const whole = flag("c2", "get", JSON.parse(repeated))
+    assert.deepStrictEqual(calls.flags(), [...all.map((each) => flag("c1", "get", each)), whole])
   })
 
   it("sees a piece that comes after the completion", () => {

@@ -14,6 +14,7 @@ export const accumulating = () => {
     ...accumulator,
     start: (key: Key, id: string, name: string) => accumulator.add({ type: "start", key, id, name }, 0),
     append: (key: Key, text: string) => accumulator.add({ type: "append", key, text }, 0),
+    repeat: (key: Key, text: string) => accumulator.add({ type: "repeat", key, text }, 0),
     input: (key: Key, value: unknown) => accumulator.add({ type: "input", key, value }, 0),
     complete: (key: Key) => accumulator.add({ type: "end", key }, 0)
   }
