@@ -1,11 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result } from "effect"
+import { Effect, Result } from "effect"
 import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
 import { clouds } from "../../src/catalog/clouds.ts"
 import { bestSites } from "../../src/catalog/Partition.ts"
 import { makeIndex } from "../../src/catalog/Resolver.ts"
 import type { Route } from "../../src/catalog/Route.ts"
+import { cloudsOf } from "../../src/cloud/Providers.ts"
 import { addressOf } from "../../src/cloud/regions.ts"
+import { type Environment, load } from "../../src/Settings.ts"
 import { paths } from "../catalog/paths.ts"
 
 const index = makeIndex(Result.getOrThrow(shippedCatalog), bestSites(clouds), paths)
@@ -29,7 +31,28 @@ const make = (place: Partial<Place>) => {
   return addressOf({ name: "bedrock", endpoint } as unknown as Parameters<typeof addressOf>[0], kind, region)
 }
 
+const vertex = { VERTEX_PROJECT: "p", VERTEX_LOCATION: "us-east5" }
+const bedrock = { BEDROCK_REGION: "us-gov-west-1" }
+
 describe("an upstream address", () => {
+  it.each<[Environment, "messages" | "count", string]>([
+    [vertex, "messages", "us-east5-aiplatform.googleapis.com"],
+    [vertex, "count", "us-east5-aiplatform.googleapis.com"],
+    [{ ...vertex, VERTEX_LOCATION: "us" }, "messages", "aiplatform.us.rep.googleapis.com"],
+    [{ ...vertex, VERTEX_COUNT_LOCATION: "us-east4" }, "messages", "us-east5-aiplatform.googleapis.com"],
+    [{ ...vertex, VERTEX_COUNT_LOCATION: "us-east4" }, "count", "us-east4-aiplatform.googleapis.com"],
+    [bedrock, "messages", "bedrock-runtime-fips.us-gov-west-1.amazonaws.com"],
+    [{ ...bedrock, BEDROCK_FIPS: "false" }, "messages", "bedrock-runtime.us-gov-west-1.amazonaws.com"],
+    [{ AZURE_OPENAI_ENDPOINT: "https://p.openai.azure.us" }, "messages", "p.openai.azure.us"]
+  ])("with %o for %s is at %s", (environment, operation, host) => {
+    const [cloud = assert.fail()] = cloudsOf(Effect.runSync(load(environment)).clouds)
+    const call = { route, operation, stream: false } as const
+    assert.deepStrictEqual(
+      cloud.endpoint.regions(call).map((region) => addressOf(cloud, call, region).host),
+      [host]
+    )
+  })
+
   it("is the cloud's own, or the operator's", () => {
     assert.strictEqual(make({}).url.href, host + path)
     assert.strictEqual(
