@@ -336,13 +336,17 @@ describe("what is left out", () => {
     assert.ok(list.every(({ deployment }) => deployment.countModel === undefined))
   })
 
-  it("a model named by the ARN of another region is not served", () => {
-    const [, deployment] = catalog.models[0].deployments
+  it.each(["model", "countModel"])("a %s that is the ARN of another region is not served", (field) => {
+    const [, deployment = assert.fail()] = catalog.models[0].deployments
     const arn = "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.x"
-    const model = { ...catalog.models[0], deployments: [{ ...(deployment ?? assert.fail()), model: arn }] as const }
+    const model = { ...catalog.models[0], deployments: [{ ...deployment, [field]: arn }] as const }
     const { list, leftOut } = makeIndex({ models: [model] }, bestSites(clouds), paths)
     assert.isEmpty(list)
     assert.include(leftOut[0]?.reason ?? "", "us-east-1")
+  })
+
+  it("an Azure endpoint that is no vendor's and that nothing is declared of serves nothing", () => {
+    assert.isEmpty(makeIndex(catalog, { azure: { place: "10.0.0.4" } }, paths).list)
   })
 })
 
