@@ -37,9 +37,7 @@ export const makeFairBucket = (limit: number, start: number) => {
   let filledAt = start
 
   const refill = (now: number): void => {
-    // From the future, by a clock that was set back: full, not frozen until then.
-    const since = now < filledAt ? minute : now - filledAt
-    level = Math.min(limit, level + (since * limit) / minute)
+    level = Math.min(limit, level + ((now - filledAt) * limit) / minute)
     filledAt = now
   }
   /** What a team used, and now has of it; asking counts as taking part. */
@@ -84,6 +82,8 @@ export const makeFairBucket = (limit: number, start: number) => {
 /** Requests that may wait for one deployment; of more, those of teams that have less than an equal share of the places may. */
 const mostWaiting = 1_000
 
+const now = () => performance.now()
+
 type CloudLimits = NonNullable<Deployment["quota"]>
 
 interface CloudQuotaOptions {
@@ -91,7 +91,6 @@ interface CloudQuotaOptions {
   readonly wait: Duration.Duration
   /** The part of the agreed quota that this process may use, above 0 and up to 1. */
   readonly share: number
-  readonly now?: () => number
 }
 
 /** What a request takes: calls of the cloud, and about their tokens. */
@@ -120,13 +119,13 @@ interface Waiter extends Wanted {
 }
 
 /** Admits the requests for one deployment. */
-const makeAdmission = (quota: CloudLimits, share: number, longest: number, now: () => number) => {
+const makeAdmission = (quota: CloudLimits, share: number, longest: number) => {
   const buckets = (["requests", "tokens"] as const).flatMap((unit) => {
     const limit = quota[unit]
     return limit === undefined ? [] : [{ unit, bucket: makeFairBucket(limit * share, now()) }]
   })
   /** By team, in the order in which they are served next. */
-  const queues = new Map<string, Array<Waiter>>()
+  const queues = new Map<string, Set<Waiter>>()
   let waiting = 0
   let timer: NodeJS.Timeout | undefined
 
@@ -139,12 +138,10 @@ const makeAdmission = (quota: CloudLimits, share: number, longest: number, now: 
   }
 
   const leave = (waiter: Waiter): void => {
-    const queue = queues.get(waiter.team) ?? []
-    const at = queue.indexOf(waiter)
-    if (at < 0) return
-    queue.splice(at, 1)
+    const queue = queues.get(waiter.team)
+    if (queue?.delete(waiter) !== true) return
     waiting--
-    if (queue.length === 0) queues.delete(waiter.team)
+    if (queue.size === 0) queues.delete(waiter.team)
   }
 
   /** Admits requests that fit, teams in turn, and refuses those that have waited long enough. */
@@ -177,7 +174,7 @@ const makeAdmission = (quota: CloudLimits, share: number, longest: number, now: 
   const isFull = (team: string): boolean => {
     const own = queues.get(team)
     const share = mostWaiting / (queues.size + (own === undefined ? 1 : 0))
-    return waiting >= mostWaiting && (own?.length ?? 0) >= share
+    return waiting >= mostWaiting && (own?.size ?? 0) >= share
   }
 
   const enter = (wanted: Wanted): Effect.Effect<void, GatewayError> =>
@@ -187,7 +184,7 @@ const makeAdmission = (quota: CloudLimits, share: number, longest: number, now: 
       if (longest === 0 || isFull(wanted.team)) return Effect.fail(refusal(wait))
       return Effect.callback<void, GatewayError>((resume) => {
         const waiter: Waiter = { ...wanted, until: now() + longest, resume }
-        getOrInsert(queues, wanted.team, () => []).push(waiter)
+        getOrInsert(queues, wanted.team, () => new Set()).add(waiter)
         waiting++
         serve()
         return Effect.sync(() => leave(waiter))
@@ -203,7 +200,7 @@ const makeAdmission = (quota: CloudLimits, share: number, longest: number, now: 
   return { quota, enter, correct }
 }
 
-const make = ({ now = () => performance.now(), share, wait }: CloudQuotaOptions) => {
+const make = ({ share, wait }: CloudQuotaOptions) => {
   const admissions = new Map<string, ReturnType<typeof makeAdmission>>()
 
   const admissionOf = ({ cloud, model }: Pick<Deployment, "cloud" | "model">, quota: CloudLimits) => {
@@ -211,7 +208,7 @@ const make = ({ now = () => performance.now(), share, wait }: CloudQuotaOptions)
     const known = admissions.get(name)
     // A catalog that is read again keeps what was used, unless the quota is another.
     if (known !== undefined && Equal.equals(known.quota, quota)) return known
-    const admission = makeAdmission(quota, share, Duration.toMillis(wait), now)
+    const admission = makeAdmission(quota, share, Duration.toMillis(wait))
     admissions.set(name, admission)
     return admission
   }
@@ -230,13 +227,11 @@ const make = ({ now = () => performance.now(), share, wait }: CloudQuotaOptions)
     ) {
       const wanted = { ...load, team: team === undefined ? id : teamUser(team.name) }
       const admission = admissionOf(deployment, quota)
-      yield* admission.enter(wanted)
-      yield* Effect.addFinalizer(() =>
-        Effect.sync(() => {
-          const came = used()
-          if (came !== undefined) admission.correct(wanted, came)
-        })
-      )
+      const correct = Effect.sync(() => {
+        const came = used()
+        if (came !== undefined) admission.correct(wanted, came)
+      })
+      yield* Effect.acquireRelease(admission.enter(wanted), () => correct, { interruptible: true })
     })
   }
 }

@@ -11,7 +11,6 @@ import { GatewayError } from "../../src/catalog/GatewayError.ts"
 import { makeTokenCache } from "../../src/cloud/credentials.ts"
 import { makeBreaker } from "../../src/cloud/regions.ts"
 import { RequestRecord } from "../../src/http/RequestRecord.ts"
-import { makeFairBucket } from "../../src/limits/CloudQuota.ts"
 import { makeGrace } from "../../src/limits/Keys.ts"
 import { type Demand, Ledger } from "../../src/limits/Ledger.ts"
 import { layerRedis } from "../../src/limits/redisStore.ts"
@@ -41,15 +40,6 @@ const account = { name: `b-${crypto.randomUUID()}`, keep: Duration.minutes(2), d
 const one: Demand = { account, limit: 2, amount: 1, least: 1 }
 
 describe("what a minute's limit has spent in the future is free", () => {
-  it("of a cloud's quota", () => {
-    const of = makeFairBucket(60, week)
-    of.take("a", 60, week)
-    assert.isAbove(of.wait("a", 1, week), 0)
-    assert.strictEqual(of.wait("a", 1, 0), 0)
-    of.take("a", 60, 0)
-    assert.strictEqual(of.wait("a", 1, 0), 1_000)
-  })
-
   it.effect("in SQLite", () =>
     settable((setBack) =>
       Effect.gen(function* () {
