@@ -10,6 +10,7 @@
  * Its head is logged every minute in which it grew, and at the end; where there is a key, it is signed then, and at the start.
  */
 import * as fs from "node:fs"
+import { setTimeout as sleep } from "node:timers/promises"
 import {
   type Cause,
   Console,
@@ -153,11 +154,8 @@ const stdoutSink: Sink = (text) => {
   return Effect.forEach(pieces, (piece) => writeStdout(new TextEncoder().encode(piece)), { discard: true })
 }
 
-/** Between two writes, in milliseconds: each opens, writes and closes the file in threads of the pool, however little it writes. */
-const patience = 60
-const pause = Effect.callback<void>((resume) => {
-  setTimeout(() => resume(Effect.void), patience)
-})
+/** Between two writes, 60 ms: each opens, writes and closes the file in threads of the pool, however little it writes. */
+const pause = Effect.promise(() => sleep(60))
 
 /** What stands in the queue where the chain is to be signed. */
 type Seal = "seal" | "last seal"
@@ -231,7 +229,6 @@ export const makeUsageLog = Effect.fnUntraced(function* (
   })
 
   const writer = yield* Queue.takeBetween(queue, 1, 1000).pipe(
-    // Printed together: a request that is over has that much less to do, and what prints is still in the processor's cache.
     Effect.flatMap((records) => write(records.map(line))),
     Effect.forever,
     // The end of the queue, once it is empty.

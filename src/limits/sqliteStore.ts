@@ -8,7 +8,7 @@
  */
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { Clock, Context, Duration, Effect, Layer, Schedule } from "effect"
+import { Array as Arr, Clock, Context, Duration, Effect, Layer, Schedule } from "effect"
 import { codeOf, countDiskFailure, makeFolder, writeProblem } from "./files.ts"
 import { type Account, type Demand, type Held, Ledger, LedgerError, type Standing } from "./Ledger.ts"
 import { day, lastUseAccount } from "./limits.ts"
@@ -46,9 +46,9 @@ const attempt = <A>(run: () => A): Effect.Effect<A, LedgerError> =>
 const patiently = <A>(run: () => A): Effect.Effect<A, LedgerError> =>
   Effect.retry(attempt(run), { while: (error) => error instanceof Busy, schedule: busy })
 
-const isRunning = (process_: number): boolean => {
+const isRunning = (id: number): boolean => {
   try {
-    process.kill(process_, 0)
+    process.kill(id, 0)
     return true
   } catch (error) {
     return error instanceof Error && "code" in error && error.code === "EPERM"
@@ -125,19 +125,21 @@ const make = (database: DatabaseSync) => {
     )
 
   const standingOf = ({ drain, name }: Account, now: number): Standing => {
-    const row = drain === undefined ? standing.get({ account: name, now }) : draining.get(name)
-    const before = Number(row?.spent ?? 0)
-    if (drain === undefined) return { spent: before, held: Number(row?.held) }
-    const elapsed = now - Number(row?.at ?? now)
+    if (drain === undefined) {
+      const row = standing.get({ account: name, now })
+      return { spent: Number(row?.spent), held: Number(row?.held) }
+    }
+    const { at = now, spent = 0 } = draining.get(name) ?? {}
+    const elapsed = now - Number(at)
     // From the future, by a clock that was set back: full, not frozen until then.
-    return { spent: elapsed < 0 ? 0 : Math.max(0, before - elapsed * drain), held: 0 }
+    return { spent: elapsed < 0 ? 0 : Math.max(0, Number(spent) - elapsed * drain), held: 0 }
   }
   const look = (demands: ReadonlyArray<Demand>, now: number): Held => {
     const shares = demands.map(({ account, amount, limit }) => {
       const before = standingOf(account, now)
       return { ...before, amount: Math.floor(Math.min(amount, limit - before.spent - before.held)) }
     })
-    return { granted: demands.every(({ least }, n) => (shares[n]?.amount ?? -1) >= least), shares }
+    return { granted: Arr.zip(demands, shares).every(([{ least }, { amount }]) => amount >= least), shares }
   }
   const charge = (account: Account, amount: number, now: number): void => {
     if (account.drain !== undefined) {
@@ -152,8 +154,7 @@ const make = (database: DatabaseSync) => {
         const held = look(demands, now)
         if (!held.granted) return held
         const expires = now + Math.ceil(Duration.toMillis(lease))
-        for (const [n, { account }] of demands.entries()) {
-          const { amount = 0 } = held.shares[n] ?? {}
+        for (const [n, [{ account }, { amount }]] of Arr.zip(demands, held.shares).entries()) {
           insert.run(rowOf(id, n), account.name, amount, expires, process.pid)
           if (account.drain !== undefined) charge(account, amount, now)
         }
@@ -175,8 +176,8 @@ const make = (database: DatabaseSync) => {
     take: (demands) =>
       atomic((now) => {
         const held = look(demands, now)
-        if (held.granted)
-          for (const [n, { account }] of demands.entries()) charge(account, held.shares[n]?.amount ?? 0, now)
+        if (!held.granted) return held
+        for (const [{ account }, { amount }] of Arr.zip(demands, held.shares)) charge(account, amount, now)
         return held
       })
   })
