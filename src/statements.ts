@@ -16,6 +16,8 @@ export const statement = (level: "info" | "warn" | "fatal", message: string, tex
 
 /** Warnings, and errors that come before there is a log. */
 export const nodeStatements = (): void => {
+  // Where the reader of the log is gone, its lines are lost, and callers are served on.
+  process.stderr.on("error", () => {})
   if (!isJson()) return
   const say = (level: "warn" | "fatal", { message, name }: Error) =>
     void process.stderr.write(`${statement(level, withoutQuotes(`${name}: ${message}`))}\n`)

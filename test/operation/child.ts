@@ -30,6 +30,8 @@ export interface Command {
   readonly directory: string
   readonly stdout: () => string
   readonly stderr: () => string
+  /** Reads standard error no more. */
+  readonly leaveStderr: () => void
   readonly kill: (signal: NodeJS.Signals) => void
   /** What it came to; its directory is gone then. */
   readonly ended: Promise<Ended>
@@ -62,6 +64,7 @@ export const start = (args: ReadonlyArray<string>, environment: Environment = {}
     directory,
     stdout: () => stdout,
     stderr: () => stderr,
+    leaveStderr: () => void child.stderr.destroy(),
     kill: (signal) => void child.kill(signal),
     ended
   }

@@ -58,3 +58,21 @@ describe("GATEWAY_LOG_FORMAT=json", () => {
     60_000
   )
 })
+
+it("serves on when the reader of its log is gone", async () => {
+  const gateway = await serve(json)
+  try {
+    gateway.leaveStderr()
+    // Each has a line in the log.
+    for (let n = 0; n < 3; n++) {
+      const models = await fetch(`${gateway.url}/v1/models`, { headers: { "x-api-key": "sandbox-key" } })
+      assert.strictEqual(models.status, 200)
+      await models.text()
+      await until(() => gateway.records().filter(({ surface }) => surface === "models").length > n, "the record")
+    }
+    gateway.kill("SIGTERM")
+    assert.strictEqual((await gateway.ended).code, 0)
+  } finally {
+    await gateway.stop()
+  }
+}, 60_000)
