@@ -110,8 +110,15 @@ export const credentialsUnavailable = ({ message, refused }: CredentialError, up
 
 // Errors of clouds
 
-/** Longest message of an upstream that is passed on, in characters. */
+/** Longest message of an upstream that is passed on, and longest name in it, in characters. */
 const maxMessage = 2_000
+const maxName = 200
+
+/** The beginning of a message, without a word that would be cut: it may be one of the operator's names. */
+const beginningOf = (message: string): string =>
+  message.length <= maxMessage
+    ? message
+    : message.slice(0, Math.max(message.lastIndexOf(" ", maxMessage), maxMessage - maxName))
 
 /** Takes out of a message what belongs to the operator. */
 export type Scrub = (message: string) => string
@@ -123,8 +130,7 @@ const ownHosts = new RegExp(`\\b[\\w.@-]+\\.(?:${domains.join("|")})\\b`, "gi")
 /** Takes out ARNs, Google resource paths, addresses and account numbers; and these names, each with what is shown in its place. */
 export const scrubbed = (names: ReadonlyArray<readonly [name: string, shown: string]>, message: string): string => {
   const known = names.filter(([name]) => name.length > 2).sort(([a], [b]) => b.length - a.length)
-  let text = message
-    .slice(0, maxMessage)
+  let text = beginningOf(message)
     .replace(/\barn:[a-z0-9-]*:[^\s'"`,;)]*/gi, "the deployment")
     .replace(/\b(?:projects|deployments|locations|publishers)\/[^\s'"`,;)]*/gi, "the deployment")
     .replace(/\bhttps?:\/\/[^\s'"`,;)]*/gi, "the upstream")

@@ -75,6 +75,12 @@ describe("words that are passed on", () => {
     assert.isAtMost(faultError(refused(400, "x".repeat(100_000)), scrub).message.length, 2000)
   })
 
+  it("are not cut within a name of the operator's", () => {
+    for (const before of ["x".repeat(1990), `${"x ".repeat(995)}`]) {
+      assert.notInclude(faultError(refused(400, `${before} secret-project ${before}`), scrub).message, "secret")
+    }
+  })
+
   it("are found in every vendor's error body", () => {
     const words = (body: string) => statusFault(400, noHeaders, body).message
     assert.strictEqual(words('{"type":"error","error":{"type":"e","message":"a"}}'), "a")
