@@ -217,7 +217,6 @@ export const makeResend = () => {
       if (refused === undefined || refused.fields.some((field) => route.refused?.has(field))) return Effect.fail(error)
       // The headers name this cloud also where the next attempt reaches none.
       record.addServedHeaders()
-      record.firstEventAt = undefined
       return Effect.flatMap(prepare(routeWithout(route, refused.fields), prepareFor), (again) =>
         send(again, record, prepareFor, call, [...found, refused])
       )

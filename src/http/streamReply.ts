@@ -67,6 +67,7 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
       record.streamEnd = "error"
     }
     record.stream = true
+    record.events = 0
     let withheld: string | undefined
     const hold = (more: number, all: number) =>
       all > maxHeld ? tooLarge : record.takeMemory(more) ? undefined : noRoom
@@ -144,7 +145,8 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
         const error = Option.getOrUndefined(Cause.findErrorOption(cause))
         if (error === undefined) recordEnd(true)
         else {
-          // The request's record gets the error that becomes its reply (`failWith`).
+          // No event has reached the caller. The request's record gets the error that becomes its reply (`failWith`).
+          record.firstEventAt = undefined
           callSpan()?.fail(error)
           callSpan()?.end()
         }

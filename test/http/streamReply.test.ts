@@ -72,3 +72,15 @@ it.effect("the timers of a call that is refused, after which the request may be 
     assert.strictEqual(watching, 0)
   }).pipe(Effect.scoped)
 )
+
+it.effect("the events of a call that is refused, which do not reach the caller", () =>
+  Effect.gen(function* () {
+    const record = makeRecord()
+    const refusal = { event: "error", data: '{"type":"error","error":{"type":"overloaded_error","message":"no"}}' }
+    const stream = makeStreamReply(limits, () => () => {})
+    yield* Effect.flip(stream(replyOf(record, Stream.succeed(refusal))))
+    assert.isUndefined(record.firstEventAt)
+    yield* stream(replyOf(record, Stream.succeed({ event: "ping", data: '{"type":"ping"}' })))
+    assert.strictEqual(record.events, 1)
+  }).pipe(Effect.scoped)
+)
