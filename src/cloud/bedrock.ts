@@ -8,15 +8,13 @@ import { withoutMetrics } from "../catalog/Tokens.ts"
 import type { BedrockSettings } from "../settings/clouds.ts"
 import { awsFrames, sse } from "../stream/framing.ts"
 import { type JsonObject, numberOf, objectOf } from "../wire/json.ts"
-import { steadyMillis } from "../wire/steady.ts"
 import {
-  type AuthHeaders,
   bearer,
   type Credential,
   type CredentialError,
   credentialError,
   fixedHeaders,
-  pauseMillis,
+  makeRefresh,
   type Signable
 } from "./credentials.ts"
 import type { Body, CallKind, Cloud, Message } from "./Provider.ts"
@@ -86,19 +84,17 @@ const signature = Effect.fnUntraced(function* ({ region, fips, keys }: Credentia
     return rest
   })
 
-  let refusableAt = Number.NEGATIVE_INFINITY
-  const paused = Effect.map(steadyMillis, (now) => {
-    refusableAt = now + pauseMillis
-  })
-  const refresh = Effect.fnUntraced(function* (refused: AuthHeaders) {
-    const current = yield* attempt(() => credentials())
-    if (current.sessionToken !== refused["x-amz-security-token"]) return
-    if ((yield* steadyMillis) < refusableAt) return
-    yield* attempt(() => credentials({ forceRefresh: true })).pipe(
-      Effect.withSpan("credentials refresh"),
-      Effect.ensuring(paused)
+  const refresh = makeRefresh(
+    (refused) =>
+      Effect.map(
+        attempt(() => credentials()),
+        ({ sessionToken }) => sessionToken === refused["x-amz-security-token"]
+      ),
+    Effect.withSpan(
+      attempt(() => credentials({ forceRefresh: true })),
+      "credentials refresh"
     )
-  })
+  )
 
   /** The library notes it for its own user agent: `CREDENTIALS_PROFILE_SSO`. */
   const source = Effect.map(

@@ -100,7 +100,7 @@ const marginMillis = 10_000
  * Shortest time between two attempts while there is a valid token, in milliseconds: what a cloud refuses of one caller (a model that
  * it does not serve to this account) must not let the token service turn away all of them.
  */
-export const pauseMillis = 10_000
+const pauseMillis = 10_000
 
 /** Longest wait for a token service, in milliseconds; not every library has a limit of its own. */
 const acquireMillis = 30_000
@@ -118,7 +118,6 @@ export const makeTokenCache = Effect.fnUntraced(function* (acquire: Effect.Effec
   // By the steady clock: one that is set back must not make a token live longer.
   let expiresAt = 0
   let replaceAt = 0
-  let refusableAt = Number.NEGATIVE_INFINITY
 
   // With less than no time to live only a run in progress is shared. It goes on when the caller who began it leaves.
   const shared = yield* acquire.pipe(
@@ -143,19 +142,25 @@ export const makeTokenCache = Effect.fnUntraced(function* (acquire: Effect.Effec
     return shared.pipe(Effect.ignore, Effect.forkIn(scope), Effect.as(current))
   })
 
-  const paused = Effect.map(steadyMillis, (now) => {
-    refusableAt = now + pauseMillis
-  })
-  /** Replaces the token, unless `refused` carried another one than the current, or a refused one was replaced just now. */
-  const refresh = (refused: AuthHeaders) =>
-    Effect.flatMap(steadyMillis, (now) =>
-      current !== undefined && (refused.authorization !== bearer(current.token).authorization || now < refusableAt)
-        ? Effect.void
-        : Effect.ensuring(Effect.asVoid(shared), paused)
-    )
-
-  return { get: Effect.map(get, ({ token }) => token), refresh }
+  const isCurrent = ({ authorization }: AuthHeaders) =>
+    Effect.sync(() => current !== undefined && bearer(current.token).authorization === authorization)
+  return { get: Effect.map(get, ({ token }) => token), refresh: makeRefresh(isCurrent, shared) }
 })
+
+/** `replace` for credentials that a cloud refused, unless they have been replaced since, or refused ones were just now. */
+export const makeRefresh = (
+  isCurrent: (refused: AuthHeaders) => Effect.Effect<boolean, CredentialError>,
+  replace: Effect.Effect<unknown, CredentialError>
+) => {
+  let possibleAt = Number.NEGATIVE_INFINITY
+  const pause = Effect.map(steadyMillis, (now) => {
+    possibleAt = now + pauseMillis
+  })
+  return Effect.fnUntraced(function* (refused: AuthHeaders) {
+    if (!(yield* isCurrent(refused)) || (yield* steadyMillis) < possibleAt) return
+    yield* Effect.ensuring(replace, pause)
+  })
+}
 
 /** The header that carries a token. */
 export const bearer = (token: Redacted.Redacted<string>) => ({ authorization: `Bearer ${Redacted.value(token)}` })
