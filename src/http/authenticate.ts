@@ -81,7 +81,7 @@ const twoKeys = unauthenticated(
 )
 
 /** Whether a header came twice: Node takes the first, and a proxy may have checked the other. */
-const repeats = (request: Request, wanted: string): boolean => {
+export const repeats = (request: Request, wanted: string): boolean => {
   const { rawHeaders } = NodeHttpServerRequest.toIncomingMessage(request)
   return rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === wanted).length > 1
 }

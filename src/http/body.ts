@@ -27,9 +27,6 @@ const initialBytes = 16 * 1024
 
 /** Why the body's type or encoding is not accepted; undefined where it is. */
 const refuseMediaType = (request: HttpServerRequest.HttpServerRequest): GatewayError | undefined => {
-  if (request.headers["content-type"] === "application/json" && request.headers["content-encoding"] === undefined) {
-    return undefined
-  }
   const [type = "", ...parameters] = (request.headers["content-type"] ?? "").toLowerCase().split(";")
   const unsupported = (message: string) => new GatewayError({ reason: "media-type", message })
   if (type.trim() !== "application/json") return unsupported("Content-Type must be application/json")
@@ -110,10 +107,7 @@ const readBytes = (
     if (request.headers.expect !== undefined && incoming.httpVersion === "1.1") {
       writeContinue(NodeHttpServerRequest.toServerResponse(request))
     }
-    return Effect.sync(() => {
-      over = true
-      clearTimeout(timer)
-    })
+    return Effect.sync(() => finish(Effect.interrupt))
   })
 
 /** What is wrong with the bytes, before they are parsed. */

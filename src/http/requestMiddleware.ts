@@ -2,7 +2,6 @@
  * Gives every request its ID, record and span, and every reply the headers that all replies have. It answers what no route answers, and
  * writes the usage record, the log line and the metrics of a request that is over.
  */
-import { TLSSocket } from "node:tls"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Cause, Clock, Context, Effect, Exit, identity, Option, References, Scope, Tracer } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -12,13 +11,12 @@ import { apiErrorBody, messagesErrorBody } from "../contract/Errors.ts"
 import { Quota } from "../limits/Quota.ts"
 import { UsageLog } from "../limits/UsageLog.ts"
 import { usageRecordOf } from "../limits/UsageRecord.ts"
-import { IncomingMessage } from "../nodeHttp.ts"
 import { Settings } from "../Settings.ts"
 import { apiError, messagesError } from "../surfaces/errorResponse.ts"
 import { logRequest } from "../telemetry/logs.ts"
 import { RecordActivity, recordRequest } from "../telemetry/metrics.ts"
 import { makeTrackRequest } from "../telemetry/spans.ts"
-import { makeSourceOf } from "./authenticate.ts"
+import { makeSourceOf, repeats } from "./authenticate.ts"
 import { Drain } from "./Drain.ts"
 import { CurrentRecord, makeMemoryBudget, RequestRecord } from "./RequestRecord.ts"
 
@@ -69,13 +67,8 @@ type Request = HttpServerRequest.HttpServerRequest
 
 /** Refuses what HTTP forbids, because Node's own refusals have no body and no ID. */
 const malformed = (request: Request): GatewayError | undefined => {
-  const { headers, httpVersion, rawHeaders } = NodeHttpServerRequest.toIncomingMessage(request)
-  let hosts = 0
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]
-    if (name?.length === 4 && name.toLowerCase() === "host") hosts++
-  }
-  if (hosts > 1) return invalid("there is more than one header Host")
+  const { headers, httpVersion } = NodeHttpServerRequest.toIncomingMessage(request)
+  if (repeats(request, "host")) return invalid("there is more than one header Host")
   const coding = request.headers["transfer-encoding"] ?? ""
   // Node itself refuses what does not end in chunks.
   if (/(?:^|,\s*)chunked$/i.test(coding) && (httpVersion !== "1.1" || coding.includes(","))) return uncertain
@@ -95,9 +88,6 @@ const uncertain = new GatewayError({
   message: "Transfer-Encoding must be chunked, in HTTP/1.1",
   headers: { connection: "close" }
 })
-
-const isHttps = ({ source }: Request): boolean =>
-  source instanceof IncomingMessage && source.socket instanceof TLSSocket
 
 /** The link to the usage notice that every reply carries (docs/api.md#usage-notice). */
 const link = '</>; rel="terms-of-service"'
@@ -187,7 +177,7 @@ export const requestMiddleware = (documents: ReadonlySet<string>) =>
             },
             memory
           )
-          const tracked = trackRequest(record, { headers: request.headers, https: isHttps(request) })
+          const tracked = trackRequest(record, { headers: request.headers, https: tls })
           const { span } = tracked
           record.span = span
           inFlight++
