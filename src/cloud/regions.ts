@@ -97,7 +97,7 @@ type Response = HttpClientResponse.HttpClientResponse
 type State = "Closed" | "Open" | "HalfOpen"
 type Outcome = "success" | "failure" | "ignored"
 
-/** Failures in a row that open a circuit, and how long it then stays open, in seconds. */
+/** Failures in a row that open a circuit, and the time until a call tries it, and until the next call does, in seconds. */
 const maxFailures = 10
 const openSeconds = 5
 
@@ -144,24 +144,25 @@ const probingError = refusal(1)
 const makeCircuit = (name: string, clock: Clock.Clock) => {
   let state: State = "Closed"
   let failures = 0
-  let openUntil = 0n
+  /** When the next call may try a circuit that is not closed. The one that tries it may take minutes. */
+  let nextAt = 0n
   const now = () => clock.monotonicTimeNanosUnsafe()
-  /** Whether a call is trying a circuit that was open. */
-  let probing = false
+  const wait = (seconds: number) => {
+    nextAt = now() + BigInt(seconds * 1e9)
+  }
   /** A new object with each change of state. */
   let generation = {}
   const enter = (next: State): Effect.Effect<void> => {
     state = next
     generation = {}
     failures = 0
-    probing = false
-    if (next === "Open") openUntil = now() + BigInt(openSeconds * 1e9)
+    if (next === "Open") wait(openSeconds)
     return reportState(name, next)
   }
   /** Why no call may be made; undefined where one may. */
   const refuse = () => {
-    if (probing) return probingError
-    return state === "Open" && now() < openUntil ? openError : undefined
+    if (state === "Closed" || now() >= nextAt) return undefined
+    return state === "Open" ? openError : probingError
   }
   return {
     refuse,
@@ -170,13 +171,12 @@ const makeCircuit = (name: string, clock: Clock.Clock) => {
       const refused = refuse()
       if (refused !== undefined) return Effect.fail(refused)
       const entered = state === "Open" ? enter("HalfOpen") : Effect.void
-      probing = state === "HalfOpen"
+      if (state === "HalfOpen") wait(openSeconds)
       return Effect.as(entered, generation)
     }),
     end: (begun: object, outcome: Outcome): Effect.Effect<void> => {
       if (begun !== generation) return Effect.void
-      probing = false
-      if (outcome === "ignored") return Effect.void
+      if (outcome === "ignored") return Effect.sync(() => wait(0))
       if (state === "HalfOpen") return enter(outcome === "success" ? "Closed" : "Open")
       failures = outcome === "success" ? 0 : failures + 1
       return failures < maxFailures ? Effect.void : enter("Open")

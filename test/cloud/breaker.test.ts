@@ -92,6 +92,21 @@ describe("a circuit", () => {
     })
   )
 
+  it.effect("is tried by another call every five seconds while the one that tried it has no answer", () =>
+    Effect.gen(function* () {
+      const { call, fail, isOpen, succeed } = yield* breaker
+      yield* fail(10)
+      yield* TestClock.adjust("5 seconds")
+      const slow = yield* Effect.forkChild(call(Effect.never), { startImmediately: true })
+      yield* TestClock.adjust("4 seconds")
+      yield* isOpen("one call tries it")
+      yield* TestClock.adjust("1 second")
+      assert.isTrue(Exit.isSuccess(yield* succeed))
+      yield* Fiber.interrupt(slow)
+      assert.isTrue(Exit.isSuccess(yield* succeed))
+    })
+  )
+
   it.effect("counts calls that were under way when the first one failed", () =>
     Effect.gen(function* () {
       const { call, isOpen } = yield* breaker
