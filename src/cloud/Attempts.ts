@@ -3,7 +3,7 @@
  * and once more in another region of the same deployment where one is at its limit. It is never tried in another deployment. Each attempt
  * has its own span.
  */
-import { Cause, Context, Effect, Layer, Option, type Scope } from "effect"
+import { Context, Effect, Layer, type Scope } from "effect"
 import type { HttpClientResponse } from "effect/http"
 import { cloudFacts } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
@@ -16,6 +16,7 @@ import type { AuthHeaders, Credential } from "./credentials.ts"
 import {
   clientError,
   credentialsUnavailable,
+  errorOf,
   faultError,
   isUnreachable,
   isUnsent,
@@ -55,7 +56,7 @@ export const endOnFailure =
   <A, R>(effect: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
     Effect.onError(effect, (cause) =>
       Effect.sync(() => {
-        const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+        const error = errorOf(cause)
         if (error === undefined) span.cancelled()
         else span.fail(error)
         span.end()

@@ -2,9 +2,10 @@
  * Makes a `GatewayError` of any failure of a call: of the connection, of a status, of a frame, or inside a reply that began as a success
  * (docs/api.md#what-becomes-of-a-clouds-error). The only place where a cloud's messages are scrubbed of what belongs to the operator.
  */
+import { Cause, Option } from "effect"
 import type { Headers, HttpClientError } from "effect/http"
 import { cloudFacts, clouds } from "../catalog/clouds.ts"
-import { type Code, GatewayError, type Reason } from "../catalog/GatewayError.ts"
+import { type Code, GatewayError, internal, type Reason } from "../catalog/GatewayError.ts"
 import {
   invalidBody,
   isFiltered,
@@ -79,6 +80,10 @@ export const clientError = ({ reason }: HttpClientError.HttpClientError): Gatewa
   if (cause instanceof GatewayError) return cause
   return reason._tag === "TransportError" ? transportError(cause) : brokenOff
 }
+
+/** Why a call failed: `internal` for a defect; undefined where the call was given up. */
+export const errorOf = (cause: Cause.Cause<GatewayError>): GatewayError | undefined =>
+  Cause.hasInterruptsOnly(cause) ? undefined : Option.getOrElse(Cause.findErrorOption(cause), () => internal)
 
 /** Whether nothing of the request can have reached the upstream. */
 export const isUnreachable = (error: GatewayError): boolean =>

@@ -6,7 +6,7 @@ import { Cause, Channel, Effect, Exit, Option, Pull, Scope, Stream } from "effec
 import { HttpServerResponse } from "effect/http"
 import { GatewayError, internal, noRoom } from "../catalog/GatewayError.ts"
 import { singleUse } from "../cloud/client.ts"
-import { faultError } from "../cloud/fault.ts"
+import { errorOf, faultError } from "../cloud/fault.ts"
 import type { Provider } from "../cloud/Provider.ts"
 import { makeAccumulator } from "../governance/accumulate.ts"
 import type { GatewaySettings } from "../Settings.ts"
@@ -142,7 +142,7 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
     const pull = endStream === undefined ? arrays : Effect.tap(arrays, ended)
     const first = yield* Pull.catchDone(pull, () => Effect.undefined).pipe(
       Effect.onError((cause) => {
-        const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+        const error = errorOf(cause)
         if (error === undefined) recordEnd(true)
         else {
           // No event has reached the caller. The request's record gets the error that becomes its reply (`failWith`).

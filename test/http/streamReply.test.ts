@@ -1,4 +1,4 @@
-/** What a streamed reply gives back, and when. */
+/** What a streamed reply gives back and records where it ends, and where it does not begin. */
 import { assert, it } from "@effect/vitest"
 import { Duration, Effect, Result, Stream } from "effect"
 import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
@@ -34,7 +34,7 @@ const replyOf = (record: RequestRecord, events: Stream.Stream<Event, GatewayErro
   record
 })
 
-it.effect("the stream of a key before the caller has the last event, after which it may begin another", () =>
+it.effect("a key may begin another stream when its caller has the last event", () =>
   Effect.gen(function* () {
     const seen: Array<string> = []
     const record = makeRecord()
@@ -57,7 +57,7 @@ it.effect("the stream of a key before the caller has the last event, after which
   }).pipe(Effect.scoped)
 )
 
-it.effect("the timers of a call that is refused, after which the request may be sent again", () =>
+it.effect("a call that is refused leaves no timers: the request may be sent again", () =>
   Effect.gen(function* () {
     const record = makeRecord()
     record.caller = { id: "a", name: "a" }
@@ -73,7 +73,15 @@ it.effect("the timers of a call that is refused, after which the request may be 
   }).pipe(Effect.scoped)
 )
 
-it.effect("the events of a call that is refused, which do not reach the caller", () =>
+it.effect("a defect before the first frame is no caller that left", () =>
+  Effect.gen(function* () {
+    const record = makeRecord()
+    yield* Effect.exit(makeStreamReply(limits, () => () => {})(replyOf(record, Stream.die("a defect"))))
+    assert.isUndefined(record.streamEnd)
+  }).pipe(Effect.scoped)
+)
+
+it.effect("the events of a call that is refused count for nothing", () =>
   Effect.gen(function* () {
     const record = makeRecord()
     const refusal = { event: "error", data: '{"type":"error","error":{"type":"overloaded_error","message":"no"}}' }
