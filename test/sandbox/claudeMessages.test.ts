@@ -61,6 +61,12 @@ const found = { type: "search_result", source: "handbook", title: "A", content: 
 
 const taken: ReadonlyArray<readonly [string, object, string?]> = [
   ["a prefill", { messages: [user("a"), bot("b")] }],
+  ["a greeting of the assistant", { messages: [bot("a"), user("b")] }],
+  [
+    "a forced tool with adaptive thinking",
+    { tools, thinking: { type: "adaptive" }, tool_choice: { type: "any" } },
+    OPUS
+  ],
   ["a result without content", { tools, messages: [user("a"), call, user([{ ...result, content: undefined }])] }],
   ["a system message last", { messages: [user("a"), system] }, OPUS],
   ["a system message before the assistant", { messages: [user("a"), system, bot("b"), user("c")] }, OPUS],

@@ -84,7 +84,6 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, string?]> = [
   ["an effort it has not", { output_config: { effort: "huge" } }, /output_config.effort/, "claude-opus-4-7"],
   ["an effort on a budgeted model", { output_config: { effort: "low" } }, /output_config: Extra inputs/],
   ["two turns of one role", { messages: [user("a"), user("b")] }, /roles must alternate/],
-  ["an assistant first", { messages: [{ role: "assistant", content: "a" }] }, /first message must use the "user" role/],
   ["a system role", { messages: [{ role: "system", content: "a" }] }, /Input should be 'user' or 'assistant'/],
   ["an empty text", { messages: [user([{ type: "text", text: "" }])] }, /must be non-empty/],
   ["a blank text", { messages: [user("  ")] }, /non-whitespace/],
@@ -222,6 +221,11 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, string?]> = [
     /system.0.text: Input should be a valid string/
   ],
   ["a tool without a schema", { tools: [{ name: "a" }] }, /^tools.0.custom.input_schema: Field required$/],
+  [
+    "a tool whose input has no type",
+    { tools: [{ ...tools[0], input_schema: { properties: {} } }] },
+    /^tools.0.custom.input_schema.type: Field required$/
+  ],
   [
     "a tool whose input is no object",
     { tools: [{ ...tools[0], input_schema: { type: "array" } }] },

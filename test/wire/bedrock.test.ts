@@ -72,14 +72,19 @@ layer(Sandbox.layer({ pace: 0 }))("Bedrock, with the vendors' clients", (it) => 
   it.effect("invokes, streams and counts alike", () =>
     Effect.gen(function* () {
       const client = yield* connect()
-      const body = messages("What is a fjord?")
+      const body = messages("What is a fjord? [sandbox: cached=2]")
       const whole = yield* invoke(client, body)
       const events = yield* stream(client, body)
       const text = events.map((event) => event.delta?.text ?? "").join("")
       assert.strictEqual(text, whole.content[0].text)
       const last = events.at(-1)
       assert.strictEqual(last.type, "message_stop")
-      assert.strictEqual(last["amazon-bedrock-invocationMetrics"].inputTokenCount, whole.usage.input_tokens)
+      const { firstByteLatency: _, invocationLatency: __, ...counts } = last["amazon-bedrock-invocationMetrics"]
+      const { input_tokens: input, output_tokens: output } = whole.usage
+      assert.deepStrictEqual(counts, {
+        ...{ inputTokenCount: input, cacheReadInputTokenCount: 2, cacheWriteInputTokenCount: 0 },
+        outputTokenCount: output
+      })
       const counted = yield* Effect.promise(() =>
         client.send(
           new CountTokensCommand({
@@ -88,7 +93,7 @@ layer(Sandbox.layer({ pace: 0 }))("Bedrock, with the vendors' clients", (it) => 
           })
         )
       )
-      assert.strictEqual(counted.inputTokens, whole.usage.input_tokens)
+      assert.strictEqual(counted.inputTokens, input + 2)
     })
   )
 

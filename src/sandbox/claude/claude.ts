@@ -59,6 +59,7 @@ const toolOf = ({ platform, model: { version }, betas }: ClaudeContext): Shape<C
     strict: (platform === "vertex" || version < 4.7) && anything
   }
   const custom = closed("type description", fields, ({ name, description, input_schema: schema, strict }, path) => {
+    insist({ "Field required": schema.type !== undefined }, `${path}.input_schema.type`)
     oneOf(["object"])(schema.type, `${path}.input_schema.type`)
     const combined = "oneOf" in schema || "allOf" in schema || "anyOf" in schema
     insist(
@@ -188,7 +189,7 @@ const checkParameters = (asked: Request, context: ClaudeContext, strict: boolean
       type !== "enabled" || budget < limit || unbounded,
     "tools: Tool names must be unique.": names.size === tools.length,
     "tool_choice: tool_choice may only be specified while providing tools.": choice === undefined || tools.length > 0,
-    "Thinking may not be enabled when tool_choice forces tool use.": !forced || !thinks,
+    "Thinking may not be enabled when tool_choice forces tool use.": !forced || type !== "enabled",
     "tool_choice forces tool use is not supported for this model.": !forced || model.forcedToolChoice !== "never",
     [`Tool '${named}' not found in provided tools`]: named === undefined || names.has(named),
     [`${sampling}: Extra inputs are not permitted`]: !strict || sampling === undefined,
@@ -242,7 +243,6 @@ export const playClaude = (body: JsonObject, context: ClaudeContext, seed: strin
   }
   const plan = planOf(turn)
   const identity = { tag: vertex ? "vrtx" : "bdrk", model: context.model.id, seed }
-  const cost = { inputTokenCount: input, outputTokenCount: plan.outputTokens }
   const { message, events } = replyOf(plan, { ...request, ...identity })
-  return { directives: turn.directives, message, cost, events }
+  return { directives: turn.directives, message, events }
 }

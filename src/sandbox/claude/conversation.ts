@@ -105,7 +105,6 @@ export const checkMessages = (
   const text = last?.parts.at(-1)?.text ?? ""
   insist({
     "messages: at least one message is required": last !== undefined,
-    'messages: first message must use the "user" role': messages[0]?.role === "user",
     [`messages: roles must alternate between "user" and "assistant", but found multiple "${twice?.role}" roles in a row`]:
       twice === undefined,
     "This model does not support assistant message prefill. The conversation must end with a user message.":

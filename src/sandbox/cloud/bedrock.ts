@@ -101,10 +101,15 @@ const claudeAnswer = (request: CloudRequest, body: JsonObject, model: ClaudeMode
   if (!Array.isArray(betas)) throw invalid("anthropic_beta: Input should be a valid list")
   const counting = operation === "count-tokens"
   const context = { platform: "bedrock" as const, model, betas: arrayOf(betas).map(stringOf), counting }
-  const { directives, message, cost, events } = playClaude(body, context, request.seed)
+  const { directives, message, events } = playClaude(body, context, request.seed)
   const whole = () => jsonReply(200, message)
-  if (cost === undefined || operation !== "invoke-with-response-stream") return { directives, whole }
-  const metrics = { ...cost, invocationLatency: 5, firstByteLatency: 2 }
+  if (events === undefined || operation !== "invoke-with-response-stream") return { directives, whole }
+  const usage = objectOf(message.usage)
+  const metrics = {
+    ...{ inputTokenCount: usage.input_tokens, outputTokenCount: usage.output_tokens },
+    ...{ invocationLatency: 5, firstByteLatency: 2, cacheReadInputTokenCount: usage.cache_read_input_tokens },
+    cacheWriteInputTokenCount: usage.cache_creation_input_tokens
+  }
   const frameOf = (data: JsonObject) => {
     const last = data.type === "message_stop" && { "amazon-bedrock-invocationMetrics": metrics }
     return chunk(JSON.stringify({ ...data, ...last }))
