@@ -35,7 +35,7 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, ("azure" | "bedro
     /In context=\('properties', 'a'\), 'required' is required to be supplied and .* Missing 'b'\.$/
   ],
   [
-    "a strict function with bounds",
+    "a strict function with the length of a text",
     {
       tools: [
         {
@@ -145,6 +145,15 @@ layer(Sandbox.layer({ pace: 0 }))("simulated GPT", (it) => {
       })
     )
   }
+
+  it.effect("takes bounds, formats and defaults in strict schemas", () =>
+    Effect.gen(function* () {
+      const text = { type: "string", format: "date", pattern: "^2" }
+      const list = { type: "array", minItems: 1, items: { type: "number", minimum: 1, multipleOf: 2, default: 4 } }
+      const got = yield* post(openai("chat/completions"), chat(strictFormat(closed({ text, list }))))
+      assert.strictEqual(got.status, 200, got.text)
+    })
+  )
 
   it.effect("puts gpt-oss's reasoning inline, its tags split, and numbers its calls", () =>
     Effect.gen(function* () {

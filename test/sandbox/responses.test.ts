@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
-import { dataIn, messageIn, openai, post } from "./support.ts"
+import { dataIn, messageIn, openai, PDF, post } from "./support.ts"
 
 const user = (content: unknown) => ({ role: "user", content })
 const responses = (over: object = {}) => ({ model: "gpt-5.1", input: "Hello", ...over })
@@ -15,7 +15,7 @@ const refusedResponses: ReadonlyArray<readonly [string, object, RegExp, number?]
   ["a required tool without tools", { tool_choice: "required" }, /'required' must be specified with 'tools'/],
   ["a small limit", { max_output_tokens: 15 }, />= 16/],
   ["sampling while it reasons", { reasoning: { effort: "low" }, temperature: 1 }, /'temperature' is not supported/],
-  ["a file", { input: [user([{ type: "input_file", file_data: "x" }])] }, /does not support file content/],
+  ["a file that is no PDF", { input: [user([{ type: "input_file", file_data: "x" }])] }, /try again with a pdf$/],
   [
     "a long ID of a call",
     { input: [user("a"), { ...called, call_id: "x".repeat(65) }] },
@@ -85,6 +85,20 @@ const byDefault = {
 }
 
 layer(Sandbox.layer({ pace: 0 }))("simulated Responses", (it) => {
+  it.effect("takes a PDF, and tools that the input brings", () =>
+    Effect.gen(function* () {
+      const file = { type: "input_file", filename: "a.pdf", file_data: `data:application/pdf;base64,${PDF}` }
+      const seen = yield* post(openai("responses"), responses({ input: [user([file])] }))
+      assert.match(seen.text, /a PDF document of 15 bytes/)
+      const brought = { type: "additional_tools", role: "developer", tools: flat }
+      const asked = yield* post(
+        openai("responses"),
+        responses({ input: [brought, user("a")], tool_choice: { type: "function", name: "look_up" } })
+      )
+      assert.deepInclude(JSON.parse(asked.text).output.at(-1), { type: "function_call", name: "look_up" })
+    })
+  )
+
   it.effect("has every field of the API, whole and in the events of a stream", () =>
     Effect.gen(function* () {
       const whole = JSON.parse((yield* post(openai("responses"), responses())).text)

@@ -8,7 +8,8 @@ import { type Message, type Part, readTurn, type Tool, type Turn } from "../turn
 import * as shared from "./shared.ts"
 
 const { closed, filled, insist, list, never, text, variant, where } = shared
-const { checkSampling, checkStrict, chosen, contentOf, effortOf, formatOf, imageOf, sampling, tokens, toolOf } = shared
+const { checkSampling, checkStrict, chosen, contentOf, effortOf, formatOf, imageOf, pdfOf, sampling, tokens, toolOf } =
+  shared
 
 /** The text that `encrypted_content` signs. */
 export const ENCRYPTED = "responses reasoning"
@@ -85,7 +86,9 @@ const inputOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
     input_image: closed("type image_url detail file_id prompt_cache_breakpoint", {}, ({ image_url: url }, path) =>
       imageOf(model, url, `${path}.image_url`)
     ),
-    input_file: never("This model does not support file content types.")
+    input_file: closed("type filename file_data detail prompt_cache_breakpoint", {}, ({ file_data: data }, path) =>
+      pdfOf(model, data, `${path}.file_data`)
+    )
   }
   const roles = {
     user: message("user", given),
@@ -96,7 +99,8 @@ const inputOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
     system: message("system", given),
     developer: message("system", given)
   }
-  const types = { message: variant("role", roles), reasoning, ...calls }
+  const additional_tools = closed("type role id", { "tools!": toolsOf }, (): Message => ({ role: "system", parts: [] }))
+  const types = { message: variant("role", roles), reasoning, additional_tools, ...calls }
   const items = filled(variant<Message>("type", types, "message"))
   return (value, path) =>
     typeof value === "string" ? [{ role: "user", parts: [{ text: value }] }] : items(value, path)
@@ -120,7 +124,7 @@ const nameless = (type: Kind, call: JsonObject) => (): Listed => ({
   type
 })
 /** Tools that the caller executes; other tools are refused. */
-const tools = list(
+const toolsOf = list(
   variant<Listed | ReadonlyArray<Listed>>("type", {
     ...callables,
     namespace: closed("type name description", { tools: list(variant("type", callables)) }, ({ name, tools = [] }) =>
@@ -158,7 +162,7 @@ const requestOf = (model: GptModel) => {
       background: where(anything, (value) => value === false, "Background mode is not available."),
       reasoning: closed("summary generate_summary", { effort: effortOf(model) }),
       text: closed("verbosity", { format: formatOf(schema) }),
-      tools
+      tools: toolsOf
     }
   )
 }
@@ -200,7 +204,8 @@ const checkPairs = (parts: ReadonlyArray<Part>): void => {
 export const readResponses = ({ body, model }: shared.GptRequest) => {
   const asked = requestOf(model)(body, "")
   const { effort = model.defaultEffort, summary, generate_summary } = asked.reasoning ?? {}
-  const tools = (asked.tools ?? []).flat()
+  const brought = arrayOf(body.input).map((item) => toolsOf(objectOf(item).tools ?? [], "input"))
+  const tools = [asked.tools ?? [], ...brought].flat(2)
   const included = arrayOf(asked.include)
   checkStored(arrayOf(body.input))
   checkStrict(body.tools, objectOf(body.text).format, "text.format.schema")

@@ -58,6 +58,18 @@ export const imageOf = (model: GptModel, url: unknown, path: string): Part => {
   return fileOf(type, length)
 }
 
+/** A PDF by its data URI, which models that see take (docs/upstreams.md#azure-openai). */
+export const pdfOf = (model: GptModel, given: unknown, path: string): Part => {
+  const [, data] = /^data:application\/pdf;base64,(.*)$/s.exec(stringOf(given)) ?? []
+  const { length, type } = sniff(data)
+  const rules = {
+    "This model does not support file content types.": model.inputs.includes("image"),
+    "The file type you uploaded is not supported. Please try again with a pdf": type === "application/pdf"
+  }
+  insist(rules, path)
+  return fileOf(type, length)
+}
+
 /** A text, or parts of these types. */
 export const contentOf = (parts: Readonly<Record<string, Shape<Part>>>): Shape<ReadonlyArray<Part>> => {
   const list = filled(variant("type", parts))
@@ -215,7 +227,7 @@ export const serve = (
 // Schemas that GPT's words are held to: those of `strict` tools and formats (docs/upstreams.md#structured-output-of-gpt).
 
 const unenforced =
-  /^(?:minLength|maxLength|pattern|format|minimum|maximum|multipleOf|patternProperties|unevaluated\w+|propertyNames|m\w+Properties|m\w+Contains|contains|m\w+Items|uniqueItems|default|allOf|oneOf|not|if|then|else|dependent\w+)$/
+  /^(?:minLength|maxLength|patternProperties|unevaluated\w+|propertyNames|m\w+Properties|m\w+Contains|contains|uniqueItems|allOf|oneOf|not|if|then|else|dependent\w+)$/
 
 /** As Python prints a tuple. */
 const tuple = (path: ReadonlyArray<string>): string => `(${path.map((name) => `'${name}'`).join(", ")})`
