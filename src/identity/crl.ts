@@ -4,6 +4,7 @@
  */
 import { type KeyObject, verify } from "node:crypto"
 import { Result } from "effect"
+import type { Slices } from "../wire/slices.ts"
 
 export interface RevocationList {
   /** Serial numbers in hexadecimal capitals, without leading zeros. */
@@ -83,16 +84,19 @@ const refuseCritical = (bytes: Buffer, extensions: Element): void => {
   }
 }
 
-const revokedIn = (bytes: Buffer, list: Element | undefined): ReadonlySet<string> => {
+/** Entries that are read in about a millisecond. */
+const sliceEntries = 500
+
+function* revokedIn(bytes: Buffer, list: Element): Slices<ReadonlySet<string>> {
   const revoked = new Set<string>()
-  if (list === undefined) return revoked
   for (const entry of childrenOf(bytes, list)) {
     revoked.add(plainSerial(hexOf(bytes, elementAt(bytes, entry.from, entry.to))))
+    if (revoked.size % sliceEntries === 0) yield
   }
   return revoked
 }
 
-const read = (bytes: Buffer): RevocationList => {
+function* read(bytes: Buffer): Slices<RevocationList> {
   const outer = elementAt(bytes, 0, bytes.length)
   const [list, algorithm, signature] = [...childrenOf(bytes, outer)]
   if (outer.tag !== tags.sequence || list === undefined || algorithm === undefined || signature?.tag !== tags.bits) {
@@ -108,11 +112,9 @@ const read = (bytes: Buffer): RevocationList => {
   const digest = digests[hexOf(bytes, elementAt(bytes, algorithm.from, algorithm.to))]
   if (digest === undefined) return refuse("its signature is neither ECDSA nor RSA (PKCS #1) with SHA-2")
   const [signed, value] = [bytes.subarray(list.at, list.to), bytes.subarray(signature.from + 1, signature.to)]
+  const entries = rest.find(({ tag }) => tag === tags.sequence)
   return {
-    revoked: revokedIn(
-      bytes,
-      rest.find(({ tag }) => tag === tags.sequence)
-    ),
+    revoked: entries === undefined ? new Set() : yield* revokedIn(bytes, entries),
     nextUpdate: timeOf(bytes, nextUpdate),
     // OpenSSL fails for keys that sign in no such way.
     isSignedBy: (key) =>
@@ -127,14 +129,15 @@ const read = (bytes: Buffer): RevocationList => {
 const pem = /-----BEGIN X509 CRL-----([A-Za-z0-9+/=\s]*)(?:-----END X509 CRL-----)?/g
 
 /** The lists of one file; the failure says what is wrong with it. */
-export const parseRevocationLists = (file: Buffer): Result.Result<ReadonlyArray<RevocationList>, string> =>
-  Result.try({
-    try: () => {
-      if (file[0] === tags.sequence) return [read(file)]
-      const texts = [...file.toString("latin1").matchAll(pem)]
-      return texts.length === 0
-        ? refuse("it is no revocation list")
-        : texts.map(([, text = ""]) => read(Buffer.from(text, "base64")))
-    },
-    catch: (cause) => (cause instanceof Malformed ? cause.message : "it is no revocation list")
-  })
+export function* parseRevocationLists(file: Buffer): Slices<Result.Result<ReadonlyArray<RevocationList>, string>> {
+  try {
+    if (file[0] === tags.sequence) return Result.succeed([yield* read(file)])
+    const lists: Array<RevocationList> = []
+    for (const [, text = ""] of file.toString("latin1").matchAll(pem)) {
+      lists.push(yield* read(Buffer.from(text, "base64")))
+    }
+    return lists.length === 0 ? refuse("it is no revocation list") : Result.succeed(lists)
+  } catch (cause) {
+    return Result.fail(cause instanceof Malformed ? cause.message : "it is no revocation list")
+  }
+}

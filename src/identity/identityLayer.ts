@@ -6,6 +6,7 @@ import type { CallerIdentity } from "../contract/Security.ts"
 import { Keys, makeAccess } from "../limits/Keys.ts"
 import { watchFile } from "../watchFile.ts"
 import { OperatorError } from "../wire/OperatorError.ts"
+import { inSlices } from "../wire/slices.ts"
 import { type Authority, authoritiesOf, endsIn, fieldsOf, isInTime, listsEnd, parseAuthorities } from "./certificate.ts"
 import { parseRevocationLists } from "./crl.ts"
 import { Identity } from "./Identity.ts"
@@ -26,14 +27,16 @@ const broken = (name: string) => (why: string) =>
 const contentOf = ({ contents }: ReadIdentity, name: string): Buffer => contents.get(name) ?? Buffer.alloc(0)
 
 /** What a file holds that the identity file names. */
-const usable = <A>(read: ReadIdentity, name: string, parse: (file: Buffer) => Result.Result<A, string>) =>
-  Effect.mapError(Effect.fromResult(parse(contentOf(read, name))), broken(name))
+const usable = <A>(name: string, parsed: Result.Result<A, string>) =>
+  Effect.mapError(Effect.fromResult(parsed), broken(name))
 
 const authorityOf = Effect.fnUntraced(function* (read: ReadIdentity, authority: Parameters<typeof crlsOf>[0]) {
   const { certificates, name } = authority
-  const parsed = Effect.forEach(crlsOf(authority), (name) => usable(read, name, parseRevocationLists))
+  const parsed = Effect.forEach(crlsOf(authority), (name) =>
+    Effect.flatMap(inSlices(parseRevocationLists(contentOf(read, name))), (lists) => usable(name, lists))
+  )
   const lists = (yield* parsed).flat()
-  const issuers = yield* usable(read, certificates, parseAuthorities)
+  const issuers = yield* usable(certificates, parseAuthorities(contentOf(read, certificates)))
   const signed = issuers.map((certificate) => ({
     certificate,
     lists: lists.filter(({ isSignedBy }) => isSignedBy(certificate.publicKey))
@@ -53,7 +56,7 @@ export const trustOf = Effect.fnUntraced(function* <R>(
   const authorities = yield* Effect.forEach(read.file.authorities ?? [], (authority) => authorityOf(read, authority))
   const known = yield* Effect.forEach(issuers, (issuer) => {
     const { jwks } = issuer
-    const keys = isUrl(jwks) ? keysOf(jwks) : usable(read, jwks, parseKeys)
+    const keys = isUrl(jwks) ? keysOf(jwks) : usable(jwks, parseKeys(contentOf(read, jwks)))
     return Effect.map(keys, (keys) => [issuer.issuer, { issuer, keys }] as const)
   })
   return { issuers: new Map(known), authorities, rules }
