@@ -1,9 +1,13 @@
-/** Shows requests to guards (docs/guards.md). There only where the operator has some: without them nothing is loaded. */
+/** Shows requests and replies to guards (docs/guards.md). There only where the operator has some: without them nothing is loaded. */
 import { Context, type Effect } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Purpose } from "../catalog/names.ts"
 import type { GuardedFields } from "../contract/places.ts"
-import type { NamesModel } from "../surfaces/Surface.ts"
+import type { GuardStreamOptions } from "../guards/heldReply.ts"
+import type { Frames } from "../stream/Frame.ts"
+import type { ReplyOptions } from "../stream/reply.ts"
+import type { AnswerBody, NamesModel } from "../surfaces/Surface.ts"
+import type { JsonObject } from "../wire/json.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
 /** What guards need to know of a surface. */
@@ -12,14 +16,37 @@ export interface GuardedEndpoint {
   readonly guarded: GuardedFields
 }
 
+/** What guards need of a stream. */
+interface GuardedStream extends Pick<ReplyOptions, "hold">, Pick<GuardStreamOptions, "usage"> {
+  readonly onWithheld: (finishReason: string) => void
+}
+
+/** The guards of one reply. */
+export interface ReplyGuards {
+  /** The body of a whole reply after the guards. `read`: the parsed body. */
+  readonly reply: (body: AnswerBody, read: JsonObject) => Effect.Effect<AnswerBody, GatewayError>
+  /** The body with the actions of guards on the request and the reply. */
+  readonly reported: (body: AnswerBody, read: JsonObject) => AnswerBody
+  /** The stage of a streamed reply; undefined where there is nothing to do or to report. */
+  readonly stream: (options: GuardedStream) => ReplyOptions["guard"]
+  /** The frames of an error that ends a stream, with the actions of guards. */
+  readonly failed: (frames: Frames) => Frames
+}
+
+/** A request as it may go on, and the guards of its reply, where there are some. */
+interface Guarded<R> {
+  readonly request: R
+  readonly replyGuards?: ReplyGuards | undefined
+}
+
 export class Guarding extends Context.Service<
   Guarding,
   {
-    /** Asks about the texts of a request, and returns it as it may go on. The record gets the guards of the reply. */
+    /** Asks about the texts of a request. */
     readonly request: <R extends NamesModel>(
       surface: GuardedEndpoint,
       request: R,
       record: RequestRecord
-    ) => Effect.Effect<R, GatewayError>
+    ) => Effect.Effect<Guarded<R>, GatewayError>
   }
 >()("gateway/http/Guarding") {}

@@ -25,7 +25,7 @@ import { adjustedHeaders } from "../vendors/adjustments.ts"
 import { inSlices } from "../wire/slices.ts"
 import { bodyReader } from "./body.ts"
 import { makeTerminations } from "./Drain.ts"
-import { Guarding } from "./Guarding.ts"
+import { Guarding, type ReplyGuards } from "./Guarding.ts"
 import { CurrentRecord, failWith, type RequestRecord } from "./RequestRecord.ts"
 import { makeResend } from "./refusedFields.ts"
 import { makeStreamReply } from "./streamReply.ts"
@@ -97,7 +97,8 @@ const make = Effect.gen(function* () {
     /** Calls the cloud, and answers with its reply. */
     const answer = (
       { prepared, route }: Ready<P>,
-      record: RequestRecord
+      record: RequestRecord,
+      replyGuards: ReplyGuards | undefined
     ): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, Scope.Scope> => {
       const cloud = clouds.get(route.deployment.cloud)
       if (cloud === undefined) throw new Error(`${route.deployment.cloud} is not active`) // the resolver returns active clouds only
@@ -106,9 +107,10 @@ const make = Effect.gen(function* () {
       record.adjustedHeaders = record.adjusted === 0 ? undefined : adjustedHeaders(adjusted, thinkingAdjusted)
       record.cloud = cloud.name
       const { provider } = cloud
+      const call = { prepared, route, provider, record, replyGuards }
       return stream && protocol !== undefined
-        ? streamReply({ protocol: protocol(prepared, provider.scrub(route)), prepared, route, provider, record })
-        : wholeReply({ surface, prepared, route, provider, record })
+        ? streamReply({ ...call, protocol: protocol(prepared, provider.scrub(route)) })
+        : wholeReply({ ...call, surface })
     }
 
     return Effect.fnUntraced(
@@ -121,15 +123,17 @@ const make = Effect.gen(function* () {
         record.route = found
         yield* Effect.fromResult(permits(caller, { base: found.model.id, level: found.level }))
         if (toolsOf !== undefined) yield* screenTools(toolsOf(body), settings.screenMode)
-        const request = guarding === undefined ? body : yield* guarding.request(surface, body, record)
+        const unguarded = { request: body, replyGuards: undefined }
+        const { replyGuards, request } =
+          guarding === undefined ? unguarded : yield* guarding.request(surface, body, record)
         const { id, startedAt } = record
         const arrival = { id, startedAt, headers: httpRequest.headers, inputEstimate }
         const prepareFor = (route: Route) => surface.prepare(request, route, arrival)
         const ready = yield* resend.prepare(found, prepareFor)
         if (ready.prepared.maxOutput !== undefined) record.inputEstimate = inputEstimate
         yield* reserve(caller, record, ready)
-        if (!surfaces[purpose].rewritten) return yield* answer(ready, record)
-        return yield* resend.send(ready, record, prepareFor, (again) => answer(again, record))
+        if (!surfaces[purpose].rewritten) return yield* answer(ready, record, replyGuards)
+        return yield* resend.send(ready, record, prepareFor, (again) => answer(again, record, replyGuards))
       },
       Effect.catch((error: GatewayError) =>
         Effect.flatMap(CurrentRecord, (record) => {

@@ -13,7 +13,6 @@ import type { GuardAction } from "../contract/Governance.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import type { Reservation } from "../limits/Quota.ts"
 import { errorHeaders } from "../surfaces/errorResponse.ts"
-import type { ReplyGuards } from "./ReplyGuards.ts"
 
 // The memory of requests in flight: bodies, whole replies, incomplete events, what is held of streams, and bytes that wait for slow readers.
 // What does not fit is refused.
@@ -87,8 +86,6 @@ export class RequestRecord extends RequestFacts {
   inputEstimate: number | undefined
   /** The calls to the cloud. */
   readonly attempts: Array<Attempt> = []
-  /** The guards of the reply, where there are some; set when guards have been asked about the request. */
-  replyGuards: ReplyGuards | undefined
   /** What guards did, each once. */
   guardActions: ReadonlyArray<GuardAction> = none
   events = 0

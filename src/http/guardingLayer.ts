@@ -12,8 +12,7 @@ import { textsOf, withTexts } from "../guards/places.ts"
 import type { NamesModel } from "../surfaces/Surface.ts"
 import { isObject, type JsonObject } from "../wire/json.ts"
 import { inOneTurn } from "../wire/slices.ts"
-import { type GuardedEndpoint, Guarding } from "./Guarding.ts"
-import type { ReplyGuards } from "./ReplyGuards.ts"
+import { type GuardedEndpoint, Guarding, type ReplyGuards } from "./Guarding.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
 /** Requests and replies are typed by their schemas, and are JSON objects. */
@@ -80,24 +79,25 @@ const layer = Layer.effect(
         if (route === undefined) return yield* internal
         const surface = surfaceOf(purpose)
         const own = guards.of({ caller, level: route.level, surface })
-        if (own.length === 0) return request
+        if (own.length === 0) return { request }
         const takeMemory = (bytes: number) => record.takeMemory(bytes)
         const about: About = { id, surface, level: route.level, caller, images, files, span, takeMemory }
         // Neither a vector nor a count says anything.
         const says = surfaces[purpose].output === "text"
         const after = own.filter(({ when }) => says && when !== "before")
-        record.replyGuards = makeReplyGuards(about, guarded.reply, after, record)
+        const replyGuards = makeReplyGuards(about, guarded.reply, after, record)
         const before = own.filter(({ when }) => when !== "after")
-        if (before.length === 0) return request
+        if (before.length === 0) return { request, replyGuards }
         const body = jsonOf(request)
         const fields = guarded.request
         const texts = yield* inOneTurn(() => textsOf(fields, body))
         const tools = toolsOf(body)
-        if (texts.length === 0 && tools.length === 0) return request
+        if (texts.length === 0 && tools.length === 0) return { request, replyGuards }
         const judged = yield* askGuards(before, { about, input: "request", texts, tools })
         record.addGuardActions(judged.actions)
         if (judged.blocked !== undefined) return yield* blockedError(judged.blocked)
-        return (yield* inOneTurn(() => withTexts(fields, body, judged.texts) ?? body)) as JsonObject & R
+        const changed = yield* inOneTurn(() => withTexts(fields, body, judged.texts) ?? body)
+        return { request: changed as JsonObject & R, replyGuards }
       })
     })
   )

@@ -15,11 +15,13 @@ import { reply } from "../stream/reply.ts"
 import type { Prepared, Ready } from "../surfaces/Surface.ts"
 import { inSlices } from "../wire/slices.ts"
 import type { OnTermination } from "./Drain.ts"
+import type { ReplyGuards } from "./Guarding.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
 interface StreamReplyOptions extends Ready<Prepared> {
   readonly provider: Provider["Service"]
   readonly record: RequestRecord
+  readonly replyGuards?: ReplyGuards | undefined
   readonly protocol: Protocol
 }
 
@@ -52,7 +54,7 @@ type Limits = Pick<GatewaySettings, "heartbeat" | "scanMode" | "streamIdleTimeou
 
 export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
   Effect.fnUntraced(function* (options: StreamReplyOptions) {
-    const { protocol, prepared, route, provider, record } = options
+    const { protocol, prepared, route, provider, record, replyGuards } = options
     const fiber = yield* Effect.fiber
     const { progress } = protocol
     const toolCalls = makeAccumulator(limits.scanMode)
@@ -102,7 +104,7 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
         callSpan()?.firstToken()
       },
       hold,
-      guard: record.replyGuards?.stream({
+      guard: replyGuards?.stream({
         hold,
         usage: () => protocol.usage?.(),
         onWithheld: (finishReason) => {
@@ -126,7 +128,7 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
         })
         endWith(error)
         const last = protocol.inBand(error, toolCalls.governance())
-        return record.replyGuards?.failed(last) ?? last
+        return replyGuards?.failed(last) ?? last
       },
       onWaiting: (more) => {
         if (more > 0) record.bytesOut += more

@@ -9,11 +9,13 @@ import type { GatewaySettings } from "../Settings.ts"
 import type { Answer, AnswerBody, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
 import { print } from "../wire/print.ts"
 import { inOneTurn, inSlices } from "../wire/slices.ts"
+import type { ReplyGuards } from "./Guarding.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
 interface WholeReplyOptions<P extends Prepared> extends Ready<P> {
   readonly provider: Provider["Service"]
   readonly record: RequestRecord
+  readonly replyGuards?: ReplyGuards | undefined
   readonly surface: Pick<Surface<never, P, ApiError | MessagesError>, "answer" | "beforeAnswer" | "errorAt" | "join">
 }
 
@@ -42,7 +44,7 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
   const ceiling = Duration.toMillis(requestCeiling)
   /** Reads the reply, scans its tool calls and has it guarded. */
   const readReply = Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>, reply: Reply) {
-    const { record, prepared, provider, route, surface } = options
+    const { record, prepared, provider, replyGuards, route, surface } = options
     const scrub = provider.scrub(route)
     if (surface.beforeAnswer !== undefined) yield* inSlices(surface.beforeAnswer(reply.body))
     const answered = yield* inOneTurn(() => surface.answer(prepared, reply, scrub))
@@ -56,7 +58,6 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
     const governance = yield* inSlices(governanceOfCalls(calls, scanMode))
     const answer: Answer = { ...summary, body: body(governance), flags: governance?.flags.length ?? 0 }
     recordAnswer(record, reply, answer)
-    const { replyGuards } = record
     if (replyGuards === undefined) return answer
     return { ...answer, body: yield* replyGuards.reply(answer.body, reply.body) }
   })
@@ -84,7 +85,7 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
 
   /** Several calls run side by side; the first that fails ends the others. */
   return Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>) {
-    const { record, prepared, surface } = options
+    const { record, prepared, replyGuards, surface } = options
     const deadline = performance.now() + ceiling
     const answered = yield* Effect.forEach(
       prepared.bodies,
@@ -96,6 +97,6 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
     const [{ answer, reply }] = answered
     const answers = answered.map(({ answer }) => answer)
     const body = surface.join?.(prepared, answers) ?? answer.body
-    return yield* respond(record.replyGuards?.reported(body, reply.body) ?? body, reply.bytes.length)
+    return yield* respond(replyGuards?.reported(body, reply.body) ?? body, reply.bytes.length)
   })
 }
