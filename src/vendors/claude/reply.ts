@@ -213,7 +213,7 @@ const append = (block: { [key: string]: Json }, change: JsonObject): number => {
 /** The counts that are read of a usage; nothing else is kept. */
 const readCounts = new Set([
   ...["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "cache_creation"],
-  ...["output_tokens", "output_tokens_details"]
+  ...["output_tokens", "output_tokens_details", "iterations"]
 ])
 
 /**
@@ -234,14 +234,25 @@ export const totalsAtEnd = (start: JsonObject, totals: JsonObject, last: JsonObj
   return fillUsage({ ...counted, ...totals }, last)
 }
 
-/** Cached and newly cached input is input too; the vendor counts them apart (docs/decisions.md#usage-counts). */
+/**
+ * Cached and newly cached input is input too; the vendor counts them apart. What a compaction takes is counted in its own pass only
+ * (docs/decisions.md#usage-counts).
+ */
 export const tokensOf = (usage: JsonObject): Tokens => {
-  const cached = countOf(usage.cache_read_input_tokens) ?? 0
-  const written = countOf(usage.cache_creation_input_tokens) ?? 0
-  const hourly = countOf(objectOf(usage.cache_creation).ephemeral_1h_input_tokens) ?? 0
+  const passes = [
+    usage,
+    ...arrayOf(usage.iterations)
+      .map(objectOf)
+      .filter(({ type }) => type === "compaction")
+  ]
+  const sum = (count: (pass: JsonObject) => Json | undefined): number =>
+    passes.reduce((total, pass) => total + (countOf(count(pass)) ?? 0), 0)
+  const cached = sum((pass) => pass.cache_read_input_tokens)
+  const written = sum((pass) => pass.cache_creation_input_tokens)
+  const hourly = sum((pass) => objectOf(pass.cache_creation).ephemeral_1h_input_tokens)
   return {
-    input: (countOf(usage.input_tokens) ?? 0) + cached + written,
-    output: countOf(usage.output_tokens) ?? 0,
+    input: sum((pass) => pass.input_tokens) + cached + written,
+    output: sum((pass) => pass.output_tokens),
     ...(cached > 0 ? { cached } : {}),
     ...(written > 0 ? { cacheWrites: written } : {}),
     ...(hourly > 0 ? { cacheWrites1h: hourly } : {})

@@ -31,6 +31,16 @@ it.each([
       output_tokens: 4
     },
     { input: 8, output: 4, cacheWrites: 5, cacheWrites1h: 4 }
+  ],
+  [
+    {
+      ...{ input_tokens: 3, cache_read_input_tokens: 2, output_tokens: 4 },
+      iterations: [
+        { type: "compaction", input_tokens: 100, cache_read_input_tokens: 50, output_tokens: 9 },
+        { type: "message", input_tokens: 3, cache_read_input_tokens: 2, output_tokens: 4 }
+      ]
+    },
+    { input: 155, output: 13, cached: 52 }
   ]
 ])("%j counts %j", (usage, tokens) => expect(tokensOf(usage)).toStrictEqual(tokens))
 
@@ -42,7 +52,8 @@ it.each([
     { input_tokens: null, output_tokens: 3, cache_read_input_tokens: 4, service_tier: "standard" },
     { input_tokens: 1, output_tokens: 3, cache_read_input_tokens: 4 }
   ],
-  [{ input_tokens: 5 }, { input_tokens: 0 }, { input_tokens: 0 }]
+  [{ input_tokens: 5 }, { input_tokens: 0 }, { input_tokens: 0 }],
+  [{ output_tokens: 1 }, { iterations: [] }, { output_tokens: 1, iterations: [] }]
 ])("%j, then %j, is %j", (before, after, expected) => expect(overlayUsage(before, after)).toEqual(expected))
 
 describe("Bedrock's own counts", () => {
