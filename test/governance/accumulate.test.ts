@@ -64,7 +64,7 @@ describe("accumulator", () => {
     calls.append(0, '"xx://')
     calls.start(0, "c1", "")
     calls.append(0, 'y"')
-    calls.start(0, "c1", "get")
+    calls.start(0, "", "get")
     calls.start(0, "", "")
     assert.deepStrictEqual(calls.flags(), [flag("c1", "get", "xx://y")])
   })
@@ -96,8 +96,9 @@ describe("accumulator", () => {
     calls.repeat(0, repeated)
     calls.start(1, "c2", "get")
     calls.repeat(1, repeated)
-    const whole = flag("c2", "get", JSON.parse(repeated))
-    assert.deepStrictEqual(calls.flags(), [...all.map((each) => flag("c1", "get", each)), whole])
+    calls.repeat(2, repeated)
+    const [whole, unnamed] = [flag("c2", "get", JSON.parse(repeated)), flag("", "", JSON.parse(repeated))]
+    assert.deepStrictEqual(calls.flags(), [...all.map((each) => flag("c1", "get", each)), whole, unnamed])
   })
 
   it("sees a piece that comes after the completion", () => {
