@@ -86,17 +86,13 @@ export const repeats = (request: Request, wanted: string): boolean => {
   return rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === wanted).length > 1
 }
 
-const repeated = (name: string) => Result.fail(unauthenticated(`there is more than one header ${name}`, "unknown"))
-
 const bearer = /^bearer +([^ ]+) *$/i
 
 /** The value of `Authorization: Bearer`; undefined where there is none. */
-const bearerOf = (request: Request): Result.Result<string | undefined, GatewayError> => {
-  const { authorization } = request.headers
-  if (authorization === undefined) return Result.succeed(undefined)
-  if (repeats(request, "authorization")) return repeated("Authorization")
-  return Result.succeed(bearer.exec(authorization)?.[1])
-}
+const bearerOf = (request: Request): Result.Result<string | undefined, GatewayError> =>
+  repeats(request, "authorization")
+    ? Result.fail(unauthenticated("there is more than one header Authorization", "unknown"))
+    : Result.succeed(bearer.exec(request.headers.authorization ?? "")?.[1])
 
 /** Bytes in a structured field: base64 between colons (RFC 9440, section 2.1; RFC 9651, section 3.3.5). */
 const bytesField = /^:([A-Za-z0-9+/]+=*):$/
@@ -110,7 +106,7 @@ const certificateOf = (
   const proxied = Option.exists(request.remoteAddress, (address) => isProxy(plainAddress(address)))
   if (proxied) {
     if (field === undefined) return Result.succeed(undefined)
-    if (repeats(request, "client-cert")) return repeated("Client-Cert")
+    // Node joins headers that come twice, which no longer are such a field.
     const [, text] = bytesField.exec(field) ?? []
     if (text === undefined) return Result.fail(unauthenticated("Client-Cert must be base64 between colons (RFC 9440)"))
     return Result.mapError(parseCertificate(Buffer.from(text, "base64")), (message) => unauthenticated(message))

@@ -116,6 +116,8 @@ describe("a token", () => {
     )
     const none = await post("/v1/messages", { authorization: `Bearer ${await token({ sub: "other" })}` })
     assert.deepStrictEqual([none.status, none.json.error.type], [403, "permission_error"])
+    const asToken = await post("/v1/messages", { authorization: `Bearer ${keys.secrets.good}` })
+    assert.deepStrictEqual([asToken.status, asToken.json.error.type], [401, "authentication_error"])
   })
 
   it("is not looked at where the operator names no identity file, or where a key is sent", async () => {
@@ -155,8 +157,14 @@ describe("a key", () => {
     const gateway = await start({ GATEWAY_BEARER_KEYS: "true" })
     assert.strictEqual(await statusOf(gateway.url, { authorization }), 200)
     assert.strictEqual(await statusOf(gateway.url, { authorization: `bearer  ${keys.secrets.good} ` }), 200)
-    assert.strictEqual(await statusOf(gateway.url, { authorization: "Bearer wrong" }), 403)
-    assert.strictEqual(await statusOf(gateway.url, { authorization: `Basic ${keys.secrets.good}` }), 403)
+    for (const wrong of [
+      "Bearer wrong",
+      `Basic ${keys.secrets.good}`,
+      `Basic ${authorization}`,
+      `${authorization} x`
+    ]) {
+      assert.strictEqual(await statusOf(gateway.url, { authorization: wrong }), 403, wrong)
+    }
     assert.strictEqual(await statusOf(gateway.url, { authorization, "x-api-key": "wrong" }), 403)
     assert.strictEqual(await statusOf(gateway.url, {}), 403)
   })
@@ -249,7 +257,8 @@ describe("a client certificate", () => {
   })
 
   it("is taken of a proxy that is trusted, in the header of RFC 9440, and of nobody else", async () => {
-    const behind = await start({ GATEWAY_IDENTITY_FILE: identityFile, GATEWAY_TRUSTED_PROXIES: "127.0.0.0/8" })
+    const proxied = { GATEWAY_IDENTITY_FILE: identityFile, GATEWAY_TRUSTED_PROXIES: "127.0.0.0/8" }
+    const behind = await start({ ...proxied, GATEWAY_BEARER_KEYS: "true" })
     const status = (name: string) => statusOf(behind.url, { "client-cert": field(name) })
     assert.deepStrictEqual(
       [await status("person"), await status("workload"), await status("revoked"), await status("server")],
@@ -258,10 +267,10 @@ describe("a client certificate", () => {
     for (const wrong of ["x", ":x:", "::", `${field("person")}, ${field("person")}`]) {
       assert.strictEqual(await statusOf(behind.url, { "client-cert": wrong }), 403, wrong)
     }
+    assert.strictEqual(await statusOf(behind.url, { authorization: `Bearer ${keys.secrets.good}` }), 200)
     // The proxy's own certificate says nothing of a client that has none.
     const encrypted = await start({
-      GATEWAY_IDENTITY_FILE: identityFile,
-      GATEWAY_TRUSTED_PROXIES: "127.0.0.0/8",
+      ...proxied,
       GATEWAY_TLS_CERT: join(folder, "server.pem"),
       GATEWAY_TLS_KEY: join(folder, "server.key"),
       GATEWAY_TLS_CLIENT_CA: join(folder, "ca.pem")
