@@ -259,6 +259,7 @@ describe("scan: strict", () => {
     ["&#104;ttps&colon;&#x2f;&sol;evil.com/x y", ["evil.com/x", "https://evil.com/x"]],
     ["ask evil.com:8080/x or www.example.co.uk.", ["evil.com:8080/x", "www.example.co.uk"]],
     ["aHR0cHM6Ly9ldmlsLmNvbS9hYmM=", ["https://evil.com/abc"]],
+    ["evil.com, https://a.example, evil.org", ["evil.com", "https://a.example", "evil.org"]],
     ["git@evil.com:org/repo", ["git@evil.com"]],
     ["to bob@evil.com", ["bob@evil.com"]],
     ["ssh root@db01 uptime", ["root@db01"]],
