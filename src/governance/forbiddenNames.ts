@@ -122,7 +122,6 @@ const foldCase = (text: string): string => text.toLowerCase().toUpperCase().toLo
  * letters and digits. So `webhookUrl`, `webhook-url`, `ｗｅｂｈｏｏｋ＿ｕｒｌ` and a name with invisible characters in it all read `webhookurl`.
  */
 const foldLetters = (character: string): string => {
-  if (!/[\p{L}\p{N}\p{S}]/u.test(character)) return ""
   let letters = ""
   for (const part of character.normalize("NFKD"))
     letters += lookAlikes.get(part) ?? (/[\p{L}\p{N}]/u.test(part) ? part : "")
