@@ -94,6 +94,24 @@ export const isBlank = (text: string): boolean => !/\S/.test(text)
 /** In place of a user's message without text: without it Claude and Gemini would continue the assistant's turn. */
 export const emptyUserText = "(The user says nothing.)"
 
+/**
+ * The messages as Claude and Gemini hear them. Their system texts stand in front, so behind one that comes last they would continue the
+ * assistant's turn, or refuse to: the user says it (docs/decisions.md#system-messages-within-a-conversation).
+ */
+export const heardMessages = ({ messages }: ChatRequest, adjusted: Adjusted): ChatRequest["messages"] => {
+  const last = messages.findLastIndex(({ role }) => role !== "system" && role !== "developer")
+  const orders = messages
+    .slice(last + 1)
+    .flatMap((message) =>
+      (message.role === "system" || message.role === "developer") && message.content !== ""
+        ? [{ ...message, role: "user" as const }]
+        : []
+    )
+  if (messages[last]?.role !== "assistant" || orders.length === 0) return messages
+  adjusted.changed("messages.role", "system", "user")
+  return [...messages.slice(0, last + 1), ...orders]
+}
+
 interface SystemAndTurns<Turn> {
   readonly system: ReadonlyArray<JsonObject>
   readonly turns: ReadonlyArray<Turn>

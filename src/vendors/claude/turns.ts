@@ -11,6 +11,7 @@ import { digestId } from "../answer.ts"
 import {
   assistantTexts,
   emptyUserText,
+  heardMessages,
   historyName,
   inlineData,
   isBlank,
@@ -58,7 +59,7 @@ export const toConversation = (chat: ChatRequest, model: string, adjusted: Adjus
     // Not spread into arguments: callers decide how much there is.
     else for (const block of blocks) last.content.push(block)
   }
-  for (const message of chat.messages) {
+  for (const message of heardMessages(chat, adjusted)) {
     switch (message.role) {
       case "system":
       case "developer":

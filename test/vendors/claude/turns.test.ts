@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { arrayOf } from "../../../src/wire/json.ts"
-import { asked, call, hear, refusal, say, sonnet } from "../support.ts"
+import { asked, call, flash, hear, refusal, say, sonnet } from "../support.ts"
 
 const user = (content: string) => ({ role: "user", content })
 const text = (text: string) => ({ type: "text", text })
@@ -48,6 +48,18 @@ describe("turns", () => {
       expect(arrayOf(body.messages).at(-1)).toEqual({ role: "user", content: [text("(The user says nothing.)")] })
       expect(adjusted).toContain("messages.content:empty->stand-in")
     }
+  })
+
+  it.each([sonnet, flash])("say instructions behind the assistant's last word as the user ($model.id)", (route) => {
+    const said = (...roles: ReadonlyArray<string>) =>
+      asked(route, {
+        messages: [...roles, "developer", "system"].map((role, at) => ({ role, content: `${role} ${at}` }))
+      })
+    const { adjusted, body } = said("system", "user", "assistant")
+    expect(JSON.stringify(arrayOf(body.messages ?? body.contents).at(-1))).toMatch(/"user".*"developer 3".*"system 4"/)
+    expect(JSON.stringify(body.system ?? body.systemInstruction)).not.toContain("developer")
+    expect(adjusted).toContain("messages.role:system->user")
+    expect(said("assistant", "user").adjusted).not.toContain("messages.role:system->user")
   })
 
   it("say instructions as the user where there is nothing else", () => {
