@@ -22,31 +22,24 @@ const scoreOf = (region: string, key: string, weight: number): number => {
   return -Math.log((bits + 1) / (2 ** 48 + 1)) / weight
 }
 
-/** The deployment's regions in the order of the key. */
-export const orderForKey = (
-  regions: ReadonlyArray<string>,
-  weights: Deployment["weights"],
-  key: string
-): ReadonlyArray<string> =>
-  regions
-    .map((region) => ({ region, score: scoreOf(region, key, weights?.[region] ?? 1) }))
-    .sort((a, b) => a.score - b.score)
-    .map(({ region }) => region)
-
 /** Orders the regions of deployments, and remembers their limits, in this process. `now` is in milliseconds. */
 export const makeRegions = (now: () => number = () => performance.now()) => {
   const waits = new WeakMap<Deployment, Map<string, number>>()
 
   return {
-    /** All of the regions, in the order in which to try them. */
+    /** All of the regions, in the order in which to try them: those at their limit last, and else in the order of the key. */
     order: (deployment: Deployment, regions: ReadonlyArray<string>, key: string): ReadonlyArray<string> => {
       if (regions.length < 2) return regions
-      const order = orderForKey(regions, deployment.weights, key)
       const until = waits.get(deployment)
-      if (until === undefined) return order
       const at = now()
-      const left = (region: string) => Math.max(0, (until.get(region) ?? 0) - at)
-      return order.some((region) => left(region) > 0) ? order.toSorted((a, b) => left(a) - left(b)) : order
+      return regions
+        .map((region) => ({
+          region,
+          wait: Math.max(0, (until?.get(region) ?? 0) - at),
+          score: scoreOf(region, key, deployment.weights?.[region] ?? 1)
+        }))
+        .sort((a, b) => a.wait - b.wait || a.score - b.score)
+        .map(({ region }) => region)
     },
     /** The region is at its limit, for so many seconds where it named a time. */
     markLimited: (deployment: Deployment, region: string, seconds: number | undefined): void => {

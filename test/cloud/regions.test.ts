@@ -1,7 +1,7 @@
 /** In which order the regions of a deployment are asked (docs/decisions.md#several-regions). */
 import { assert, describe, it } from "@effect/vitest"
 import type { Deployment } from "../../src/catalog/Catalog.ts"
-import { makeRegions, orderForKey } from "../../src/cloud/regions.ts"
+import { makeRegions } from "../../src/cloud/regions.ts"
 
 const regions = ["us-east5", "us-central1", "us-west1"]
 const keys = Array.from({ length: 6_000 }, (_, at) => `key-${at}`)
@@ -15,6 +15,9 @@ const deployment = (weights?: Deployment["weights"]): Deployment => ({
 })
 
 describe("a key's home", () => {
+  const orderForKey = (regions: ReadonlyArray<string>, weights: Deployment["weights"], key: string) =>
+    makeRegions().order(deployment(weights), regions, key)
+
   it("holds every region once, and is the same each time", () => {
     for (const key of keys.slice(0, 50)) {
       const order = orderForKey(regions, undefined, key)
