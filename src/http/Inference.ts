@@ -35,8 +35,6 @@ export type Handler<E> = (options: {
   readonly request: HttpServerRequest.HttpServerRequest
 }) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, Caller | Scope.Scope>
 
-const none: ReadonlyArray<never> = []
-
 /** Records what is in a request, and returns about how many tokens its input is. */
 const recordContents = (record: RequestRecord, { tools, images, files, mediaBytes }: Counts): number => {
   record.tools = tools
@@ -102,7 +100,7 @@ const make = Effect.gen(function* () {
     ): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, Scope.Scope> => {
       const cloud = clouds.get(route.deployment.cloud)
       if (cloud === undefined) throw new Error(`${route.deployment.cloud} is not active`) // the resolver returns active clouds only
-      const { adjusted = none, stream, thinkingAdjusted = none } = prepared
+      const { adjusted = [], stream, thinkingAdjusted = [] } = prepared
       record.adjusted = adjusted.length + thinkingAdjusted.length
       record.adjustedHeaders = record.adjusted === 0 ? undefined : adjustedHeaders(adjusted, thinkingAdjusted)
       record.cloud = cloud.name

@@ -44,8 +44,6 @@ export type MemoryBudget = ReturnType<typeof makeMemoryBudget>
 
 // The record.
 
-const none: ReadonlyArray<never> = []
-
 /**
  * Which cloud, region and level a reply's text came from or went to (docs/decisions.md#proof-of-the-boundary); none where no cloud was
  * asked.
@@ -87,7 +85,7 @@ export class RequestRecord extends RequestFacts {
   /** The calls to the cloud. */
   readonly attempts: Array<Attempt> = []
   /** What guards did, each once. */
-  guardActions: ReadonlyArray<GuardAction> = none
+  guardActions: ReadonlyArray<GuardAction> = []
   events = 0
   /** Whether a stream came to the cloud's own end, with its counts. */
   counted = false
@@ -211,7 +209,7 @@ export class RequestRecord extends RequestFacts {
     for (const { action, categories, guard } of actions) {
       const same = (other: GuardAction) => other.guard === guard && other.action === action
       const before = this.guardActions.find(same)
-      const all = { guard, action, categories: [...new Set([...(before?.categories ?? none), ...categories])] }
+      const all = { guard, action, categories: [...new Set([...(before?.categories ?? []), ...categories])] }
       this.guardActions = [...this.guardActions.filter((other) => !same(other)), all]
       this.guardCounts = { ...this.guardCounts, [guard]: (this.guardCounts?.[guard] ?? 0) + 1 }
     }

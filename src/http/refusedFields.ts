@@ -66,8 +66,6 @@ const pathsBelow = (name: string, value: Json | undefined, names: ReadonlyArray<
   return pathsIn(inner, inArray ? rest : names, false).map((path) => `${before}.${path}`)
 }
 
-const none: ReadonlyArray<never> = []
-
 type Sent = Pick<Prepared, "bodies" | "operation">
 
 /** Fields that are left out together. */
@@ -111,7 +109,7 @@ const holds = (body: JsonObject, fields: ReadonlyArray<string>): boolean => stri
 
 /** The route for a request without these fields, beside those that it is without already. */
 export const routeWithout = (route: Route, fields: Paths): Route => {
-  const refused = new Set([...(route.refused ?? none), ...fields])
+  const refused = new Set([...(route.refused ?? []), ...fields])
   return { ...route, refused, strip: compileStrip([...stripPaths(route.deployment, route.betas), ...refused]) }
 }
 
@@ -153,12 +151,12 @@ export const makeRefusalMemory = (now: () => number) => {
     /** Fields of this request that the deployment is known to refuse. */
     known: (deployment: Deployment, sent: Sent): Paths => {
       const [body] = sent.bodies
-      if (all.length === 0) return none
+      if (all.length === 0) return []
       const time = now()
       const plain = contextOf(sent, undefined)
       const fields = all.flatMap((one) => {
-        if (one.deployment !== deployment || one.until <= time || !holds(body, one.fields)) return none
-        return one.context === (one.valuesOf === undefined ? plain : contextOf(sent, one.valuesOf)) ? one.fields : none
+        if (one.deployment !== deployment || one.until <= time || !holds(body, one.fields)) return []
+        return one.context === (one.valuesOf === undefined ? plain : contextOf(sent, one.valuesOf)) ? one.fields : []
       })
       return fields.filter((field) => holds(body, [field]))
     },
@@ -200,7 +198,7 @@ export const makeResend = () => {
     record: RequestRecord,
     prepareFor: PrepareFor<P>,
     call: (ready: Ready<P>) => Effect.Effect<A, GatewayError, R>,
-    found: ReadonlyArray<RefusedFields> = none
+    found: ReadonlyArray<RefusedFields> = []
   ): Effect.Effect<A, GatewayError, R> => {
     const { prepared, route } = ready
     const learned = Effect.tap(call(ready), () =>
