@@ -70,7 +70,6 @@ export const TokenRule = Schema.Struct({
   claims: Schema.Record(Schema.NonEmptyString, Patterns).check(notEmpty),
   ...grant
 })
-export type TokenRule = typeof TokenRule.Type
 
 const CertificateRule = Schema.Struct({
   authority: ShortName,
@@ -87,8 +86,8 @@ const CertificateRule = Schema.Struct({
   }).check(notEmpty),
   ...grant
 })
-export type CertificateRule = typeof CertificateRule.Type
-export type Rule = TokenRule | CertificateRule
+const Rule = Schema.Union([TokenRule, CertificateRule])
+export type Rule = typeof Rule.Type
 
 const IdentityFile = Schema.Struct({
   version: Schema.Literal(1),
@@ -99,7 +98,7 @@ const IdentityFile = Schema.Struct({
     Schema.Array(Authority).check(allUnique(({ name }) => name, "two authorities have the same name"))
   ),
   /** In order: the first that matches decides. */
-  rules: Schema.Array(Schema.Union([TokenRule, CertificateRule])).check(Schema.isMinLength(1))
+  rules: Schema.Array(Rule).check(Schema.isMinLength(1))
 }).check(
   Schema.makeFilter(({ authorities = [], issuers = [], rules }) => {
     for (const rule of rules) {

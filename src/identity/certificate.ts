@@ -62,7 +62,7 @@ export const listsEnd = ({ lists }: Authority["issuers"][number]): number | unde
   lists.length === 0 ? undefined : Math.max(...lists.map(({ nextUpdate }) => nextUpdate))
 
 /** Why a certificate is refused: in words for its holder, and for audit events. */
-export interface Problem {
+interface Problem {
   readonly message: string
   readonly why: Refusal
 }

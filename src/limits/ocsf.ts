@@ -22,7 +22,6 @@ const classes = {
 } as const
 
 const product = { name: "Government Model Gateway", uid: service, version }
-const gateway = { name: product.name, uid: service, version }
 
 /** Numbers are those of the class; 99 is an activity that it does not name. */
 interface Described {
@@ -31,8 +30,7 @@ interface Described {
   readonly ok: boolean
   readonly message: string
   readonly fields: object
-  readonly correlation?: string | undefined
-  readonly profile?: "ai_operation"
+  readonly correlation: string | undefined
 }
 
 const endpoint = (ip: string | null | undefined) => (ip === null || ip === undefined ? { name: "unknown" } : { ip })
@@ -53,12 +51,11 @@ const describeRequest = (record: UsageRecord): Described => {
     ok: outcome === "ok",
     message: [surface, model, outcome].filter((word) => word !== null).join(" "),
     correlation: request_id,
-    profile: "ai_operation",
     fields: {
       status_code: status === null ? undefined : String(status),
       status_detail: outcome,
       actor: { user: caller(key_id, key_name, team) },
-      api: { operation: surface, service: gateway, request: { uid: request_id }, response },
+      api: { operation: surface, service: product, request: { uid: request_id }, response },
       src_endpoint: endpoint(source),
       dst_endpoint: deployment === null ? undefined : { svc_name: `${deployment.cloud}/${deployment.region}` },
       http_response: response,
@@ -116,7 +113,7 @@ const fieldsOf = (kind: Described["class"], { actor, audit, detail = {}, reason 
     case 3002: {
       const tls = audit === "tls.refused" ? { auth_protocol_id: 99, auth_protocol: "TLS" } : {}
       const from = { user: caller(actor.key_id, undefined), src_endpoint: endpoint(actor.source) }
-      return { ...tls, ...from, service: gateway, is_remote: true, status_code: reason }
+      return { ...tls, ...from, service: product, is_remote: true, status_code: reason }
     }
     case 3004:
       return { ...by, entity: { name: path, type: file, type_id: 99, version: sha256 } }
@@ -162,8 +159,9 @@ interface Place {
 
 /** The event of a record, and its digest, by which the next one is linked to it. */
 export const ocsfEvent = (record: UsageRecord | AuditEvent, { after, instance, prev, seq }: Place) => {
-  const described = "audit" in record ? describeEvent(record) : describeRequest(record)
-  const { activity, class: kind, correlation, fields, message, ok, profile } = described
+  const isEvent = "audit" in record
+  const described = isEvent ? describeEvent(record) : describeRequest(record)
+  const { activity, class: kind, correlation, fields, message, ok } = described
   const { time, ...unmapped } = record
   const uid = `${instance}:${seq}`
   const attestation = {
@@ -190,7 +188,7 @@ export const ocsfEvent = (record: UsageRecord | AuditEvent, { after, instance, p
       uid,
       sequence: seq,
       correlation_uid: correlation,
-      profiles: [...(profile === undefined ? [] : [profile]), "record_integrity"]
+      profiles: [...(isEvent ? [] : ["ai_operation"]), "record_integrity"]
     },
     unmapped
   }

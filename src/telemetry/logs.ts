@@ -2,7 +2,7 @@
  * Log lines, on standard error: standard output belongs to the usage records (`GATEWAY_USAGE_LOG`), so that the two streams
  * can be distinguished. Whatever is in a value, a line stays one line and cannot control a terminal.
  */
-import { Cause, Effect, type Fiber, Layer, Logger, type LogLevel, Option, References, Tracer } from "effect"
+import { Cause, Effect, type Fiber, Layer, Logger, Option, References, String as Str, Tracer } from "effect"
 import type { Outcome, RequestFacts } from "../catalog/RequestFacts.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import { beginningOf, escapeControls, escapeJson } from "../wire/print.ts"
@@ -66,21 +66,12 @@ export const prettyLogger = Logger.make(({ cause, date, fiber, logLevel, message
 const toStderr = (logger: Logger.Logger<unknown, string>): Logger.Logger<unknown, void> =>
   Logger.map(logger, (line) => void process.stderr.write(`${line}\n`))
 
-const levels: Readonly<Record<GatewaySettings["logLevel"], LogLevel.LogLevel>> = {
-  trace: "Trace",
-  debug: "Debug",
-  info: "Info",
-  warn: "Warn",
-  error: "Error",
-  none: "None"
-}
-
 /** The console's logger and the level (`GATEWAY_LOG_FORMAT`, `GATEWAY_LOG_LEVEL`). */
 export const logsLayer = (settings: Pick<GatewaySettings, "logFormat" | "logLevel">): Layer.Layer<never> => {
   const format = Option.getOrElse(settings.logFormat, () => (process.stderr.isTTY ? "pretty" : "json"))
   return Layer.merge(
     Logger.layer([toStderr(format === "json" ? jsonLogger : prettyLogger)]),
-    Layer.succeed(References.MinimumLogLevel, levels[settings.logLevel])
+    Layer.succeed(References.MinimumLogLevel, Str.capitalize(settings.logLevel))
   )
 }
 

@@ -1,5 +1,5 @@
 /** Prometheus metrics on a port of their own (`GATEWAY_METRICS_PORT`), away from callers. Other pages may be added there. */
-import type { IncomingMessage, ServerResponse } from "node:http"
+import type { IncomingMessage, RequestListener } from "node:http"
 import { Context, Effect, Layer, type Scope } from "effect"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { createServer } from "../nodeHttp.ts"
@@ -8,13 +8,11 @@ import { guardSockets } from "../sockets.ts"
 import { fail, type OperatorError } from "../wire/OperatorError.ts"
 import { prometheusName } from "./metrics.ts"
 
-export type Handler = (request: IncomingMessage, response: ServerResponse) => void
-
 export class MetricsPort extends Context.Service<
   MetricsPort,
   {
     /** Answers `GET` (and `HEAD`) of a path until the scope closes. */
-    readonly serve: (path: string, handler: Handler) => Effect.Effect<void, never, Scope.Scope>
+    readonly serve: (path: string, handler: RequestListener) => Effect.Effect<void, never, Scope.Scope>
   }
 >()("gateway/telemetry/MetricsPort") {}
 
@@ -29,11 +27,11 @@ export const prometheusLayer = (options: { readonly host: string; readonly port:
     MetricsPort,
     Effect.gen(function* () {
       const context = yield* Effect.context<never>()
-      const metrics: Handler = (_, response) => {
+      const metrics: RequestListener = (_, response) => {
         const text = PrometheusMetrics.formatUnsafe(context, { metricNameMapper: prometheusName })
         response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }).end(text)
       }
-      const handlers = new Map<string, Handler>([["/metrics", metrics]])
+      const handlers = new Map<string, RequestListener>([["/metrics", metrics]])
       /**
        * Why a request is not answered. On loopback a web page must not reach it under a name of its own (DNS rebinding).
        * Metrics may be asked for under any name: a container may know this machine by another.
@@ -46,7 +44,7 @@ export const prometheusLayer = (options: { readonly host: string; readonly port:
           ? [421, "ask by a name of loopback, such as localhost, or set GATEWAY_METRICS_HOST"]
           : undefined
       }
-      const answer: Handler = (request, response) => {
+      const answer: RequestListener = (request, response) => {
         request.resume()
         const refused = refuse(request)
         if (refused === undefined) return handlers.get(request.url ?? "")?.(request, response)

@@ -19,7 +19,7 @@ import {
 } from "./metrics.ts"
 
 /** Those that are undefined are left out. */
-export type Attributes = Readonly<Record<string, unknown>>
+type Attributes = Readonly<Record<string, unknown>>
 
 /** `Effect.makeSpan` for code that is no effect; undefined where nothing is traced. `startTime` is in nanoseconds since the epoch. */
 export const makeOpenSpan = Effect.gen(function* () {
@@ -129,7 +129,7 @@ const attributesOf = (
 // as the usage, are added before it is ended.
 
 /** What is known of a call when it begins. */
-export interface CallSpanOptions extends CallLabels {
+interface CallSpanOptions extends CallLabels {
   /** The upstream's ID of the model. */
   readonly deployment: string
   /** Where the call goes. */
