@@ -302,7 +302,7 @@ describe("keys commands", () => {
       yield* disableKey(file, id)
       assert.isFalse(yield* works)
       assert.include(yield* listKeys(file, { json: false, spent }), "disabled 1970-01-01")
-      assert.include((yield* Effect.flip(disableKey(file, id))).message, "already")
+      assert.include(yield* disableKey(file, id), "already")
       yield* enableKey(file, id)
       assert.isTrue(yield* works)
       yield* revokeKey(file, id)
@@ -318,7 +318,7 @@ describe("keys commands", () => {
         Effect.provide(Layer.fresh(Keys.layer({ file })))
       )
       yield* createTeam(file, "blue", {})
-      assert.include((yield* Effect.flip(enableKey(file, id))).message, `Caller ${id} is enabled already`)
+      assert.include(yield* enableKey(file, id), `Caller ${id} is enabled already`)
       assert.include(yield* disableKey(file, id), `Disabled caller ${id}`)
       assert.strictEqual(yield* why, "disabled")
       // Other commands keep it.

@@ -116,6 +116,11 @@ describe.skipIf(!hasOwnRedis)("two gateways on one Redis", () => {
       assert.isBelow(performance.now() - toldAt, 3000)
       await run("disable", "paused")
       await until(() => refused(secrets.paused), "the refusal", 5000)
+      // By a shell that does not know the Redis, which its gateway counts in.
+      writeFileSync(join(directory, "counts-in-redis"), "epoch")
+      const unknowing = { GATEWAY_KEYS_FILE: file, GATEWAY_STATE_DIR: directory }
+      const { stdout } = await start(["keys", "enable", "paused"], unknowing).ended
+      assert.include(stdout, "may refuse it on")
       await run("enable", "paused")
       await until(async () => !(await refused(secrets.paused)), "the key")
 

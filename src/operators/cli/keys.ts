@@ -37,11 +37,13 @@ const keyFlags = {
   expires: optionalText("expires", "when it ends: 2027-01-31 (at 00:00 UTC), a time, or 90d")
 }
 
-const replicaNotes = {
+const replicaNotes = (refused: boolean) => ({
   notified: "Replicas that share the Redis were notified.\n",
-  unknown: "Replicas that share a Redis learn of it with the key file: set GATEWAY_REDIS_URL in this shell, too.\n",
+  unknown: refused
+    ? "Replicas that share a Redis learn of it with the key file: set GATEWAY_REDIS_URL in this shell, too.\n"
+    : "Replicas that share a Redis may refuse it on: set GATEWAY_REDIS_URL in this shell, too, and run this again.\n",
   none: ""
-}
+})
 
 /** Replicas learn it from their Redis within two seconds, whenever they see the key file. `ids`: keys, callers and digests of secrets. */
 const notifying = Effect.fnUntraced(function* <E, R>(
@@ -53,8 +55,8 @@ const notifying = Effect.fnUntraced(function* <E, R>(
   if (ids.length === 0) return text
   return yield* Effect.match(tellReplicas(gateway, ids, refused), {
     onFailure: ({ message }) =>
-      `${text}Replicas were not notified: ${message}. They follow when they read the key file.\n`,
-    onSuccess: (answer) => text + replicaNotes[answer]
+      `${text}Replicas were not notified: ${message}. ${refused ? "They follow when they read the key file" : "They may refuse it on: run this again"}.\n`,
+    onSuccess: (answer) => text + replicaNotes(refused)[answer]
   })
 })
 

@@ -169,12 +169,15 @@ export const revokeKey = Effect.fnUntraced(function* (file: string, id: string) 
 const switchKey = (disabled: boolean) =>
   Effect.fnUntraced(function* (file: string, id: string) {
     const now = yield* DateTime.now
-    const { title } = yield* changeRefusal(file, id, (before, title) => {
-      if (before.revoked !== undefined) return fail(`${Str.capitalize(title)} is revoked for good.`)
-      return (before.disabled !== undefined) === disabled
-        ? fail(`${Str.capitalize(title)} is ${disabled ? "disabled" : "enabled"} already.`)
-        : Effect.succeed({ disabled: disabled ? now : undefined })
-    })
+    const { before, title } = yield* changeRefusal(file, id, (before, title) =>
+      before.revoked === undefined
+        ? Effect.succeed({ disabled: disabled ? (before.disabled ?? now) : undefined })
+        : fail(`${Str.capitalize(title)} is revoked for good.`)
+    )
+    // No error: replicas may not have been notified before.
+    if ((before.disabled !== undefined) === disabled) {
+      return `${Str.capitalize(title)} is ${disabled ? "disabled" : "enabled"} already.\n`
+    }
     const changes = disabled ? "enabled -> disabled" : "disabled -> enabled"
     yield* auditDone("key.changed", { key_id: id, changes })
     return disabled
