@@ -69,7 +69,11 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, ("azure" | "bedro
     /use \/v1\/responses or set reasoning_effort to 'none'/,
     "bedrock"
   ],
-  ["too many alternatives", { logprobs: true, top_logprobs: 21 }, /^Invalid 'top_logprobs': expected .+ 20\.$/],
+  [
+    "too many alternatives",
+    { logprobs: true, top_logprobs: 21 },
+    /^Invalid 'top_logprobs': integer above .+ <= 20, but got \d+ instead\.$/
+  ],
   ["an effort it has not", { reasoning_effort: "minimal" }, /'minimal' is not supported/],
   ["no reasoning on gpt-oss", { model: OSS, reasoning_effort: "none" }, /'none' is not supported/, "bedrock"],
   ["logit_bias on gpt-oss", { model: OSS, logit_bias: {} }, /'logit_bias' is not supported/, "bedrock"],

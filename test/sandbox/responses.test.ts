@@ -13,7 +13,8 @@ const refusedResponses: ReadonlyArray<readonly [string, object, RegExp, number?]
   ["a previous response", { previous_response_id: "resp_1" }, /Previous response with id 'resp_1' not found/],
   ["an input that is none", { input: 5 }, /^Invalid type for 'input'/],
   ["a required tool without tools", { tool_choice: "required" }, /'required' must be specified with 'tools'/],
-  ["a small limit", { max_output_tokens: 15 }, />= 16/],
+  ["a small limit", { max_output_tokens: 15 }, /^Invalid 'max_output_tokens': integer below .+ >= 16, but got 15 inst/],
+  ["a negative temperature", { temperature: -1 }, /^Invalid 'temperature': decimal below .+ >= 0, but got -1 instead/],
   ["sampling while it reasons", { reasoning: { effort: "low" }, temperature: 1 }, /'temperature' is not supported/],
   ["a file that is no PDF", { input: [user([{ type: "input_file", file_data: "x" }])] }, /try again with a pdf$/],
   [
@@ -66,7 +67,11 @@ const refusedResponses: ReadonlyArray<readonly [string, object, RegExp, number?]
     { tools: [{ ...flat[0], parameters: { type: { toString: 1 } } }] },
     /type: "object"', got 'type: \{"toString":1\}'/
   ],
-  ["too many alternatives", { top_logprobs: 21, reasoning: { effort: "none" } }, /'top_logprobs': expected .+ 20/],
+  [
+    "too many alternatives",
+    { top_logprobs: 21, reasoning: { effort: "none" } },
+    /'top_logprobs': integer above .+ <= 20, but got 21/
+  ],
   ["a server tool", { tools: [{ type: "web_search" }] }, /Supported values are: 'function', 'custom', 'namespace'/],
   [
     "a nested tool",
@@ -193,6 +198,8 @@ layer(Sandbox.layer({ pace: 0 }))("simulated Responses", (it) => {
         const got = yield* post(openai("responses"), responses(over))
         assert.strictEqual(got.status, status, got.text)
         assert.match(messageIn(got), message)
+        const bound = /: (decimal|integer) (above max|below min)imum/.exec(got.text)
+        if (bound) assert.include(got.text, `"${bound[1]}_${bound[2]?.replace(" ", "_")}_value"`)
       })
     )
   }

@@ -8,8 +8,20 @@ import { type Message, type Part, readTurn, type Tool, type Turn } from "../turn
 import * as shared from "./shared.ts"
 
 const { closed, filled, insist, list, never, text, variant, where } = shared
-const { checkSampling, checkStrict, chosen, contentOf, effortOf, formatOf, imageOf, pdfOf, sampling, tokens, toolOf } =
-  shared
+const {
+  checkSampling,
+  checkStrict,
+  chosen,
+  contentOf,
+  effortOf,
+  formatOf,
+  imageOf,
+  outside,
+  pdfOf,
+  sampling,
+  tokens,
+  toolOf
+} = shared
 
 /** The text that `encrypted_content` signs. */
 export const ENCRYPTED = "responses reasoning"
@@ -148,7 +160,7 @@ const schema = closed("type description schema strict", { "name!": text }, ({ sc
 
 const requestOf = (model: GptModel) => {
   const { maxOutputTokens: most } = model
-  const tooMany = `Invalid '{path}': integer above maximum value. Expected a value <= ${most}.`
+  const tooMany = outside(`integer above maximum value. Expected a value <= ${most}`)
   return closed(
     "model instructions tool_choice parallel_tool_calls metadata stream stream_options store include user " +
       "truncation safety_identifier prompt_cache_key prompt_cache_retention max_tool_calls service_tier " +

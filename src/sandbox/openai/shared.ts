@@ -17,7 +17,8 @@ const CODED =
 
 /** Without a path, the first quoted name in the message is the parameter. */
 const refused = (path: string, message: string): Refusal => {
-  const code = CODED.exec(message)?.[0].toLowerCase().replaceAll(" ", "_")
+  const bound = /: ((?:decimal|integer) (?:above max|below min))imum value/.exec(message)
+  const code = (bound ? `${bound[1]} value` : CODED.exec(message)?.[0])?.toLowerCase().replaceAll(" ", "_")
   return new Refusal({ status: 400, message, code, param: path || /'([^']+)'/.exec(message)?.[1] })
 }
 
@@ -107,11 +108,17 @@ export const effortOf = ({ id, thinking: { efforts } }: GptModel): Shape<string>
   return typed((effort): effort is string => efforts.some((one) => one === effort), wrong)
 }
 
-const upTo = (most: number) => {
-  const fits = (value: unknown) => typeof value !== "number" || (value >= 0 && value <= most)
-  return where(anything, fits, `Invalid '{path}': expected a value between 0 and ${most}.`)
+/** Why a number is refused (docs/upstreams.md#parameters-that-are-refused). */
+export const outside = (bound: string) => (value: unknown) =>
+  `Invalid '{path}': ${bound}, but got ${printed(value)} instead.`
+
+const upTo = (most: number, kind = "decimal") => {
+  const least = outside(`${kind} below minimum value. Expected a value >= 0`)
+  const positive = where(anything, (value) => typeof value !== "number" || value >= 0, least)
+  const tooMuch = outside(`${kind} above maximum value. Expected a value <= ${most}`)
+  return where(positive, (value) => typeof value !== "number" || value <= most, tooMuch)
 }
-export const sampling = { temperature: upTo(2), top_p: upTo(1), top_logprobs: upTo(20) }
+export const sampling = { temperature: upTo(2), top_p: upTo(1), top_logprobs: upTo(20, "integer") }
 
 /** Sampling parameters: a reasoning model takes them only while it does not reason. */
 export const checkSampling = (asked: JsonObject, names: string, model: GptModel, effort: string): void => {
@@ -122,7 +129,7 @@ export const checkSampling = (asked: JsonObject, names: string, model: GptModel,
 export const tokens = (least: number): Shape<number> =>
   typed(
     (limit): limit is number => Number.isInteger(limit) && Number(limit) >= least,
-    `Invalid '{path}': integer below minimum value. Expected a value >= ${least}.`
+    outside(`integer below minimum value. Expected a value >= ${least}`)
   )
 
 /**
