@@ -189,6 +189,7 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
       bytes.set(chunk, at)
       at += chunk.length
     }
+    this.chunks = []
     return Effect.succeed(bytes.buffer)
   })
 

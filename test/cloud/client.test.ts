@@ -9,6 +9,7 @@ import { type GatewayError, noRoom } from "../../src/catalog/GatewayError.ts"
 import { CurrentCall, makeClient } from "../../src/cloud/client.ts"
 import { brokenOff, clientError } from "../../src/cloud/fault.ts"
 import type { CallContext } from "../../src/cloud/Response.ts"
+import { collect } from "../support/heap.ts"
 
 const mib = 2 ** 20
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
@@ -195,6 +196,17 @@ describe("a whole reply", () => {
     )
   })
 
+  it("is in memory once when it has been read", async () => {
+    const call = await answered()
+    collect()
+    const before = process.memoryUsage().arrayBuffers
+    const exit = await read(call, ...Array.from({ length: 16 }, () => Buffer.alloc(mib)), "end")
+    assert.strictEqual(Exit.isSuccess(exit) ? exit.value.byteLength : undefined, 16 * mib)
+    collect()
+    assert.isBelow(process.memoryUsage().arrayBuffers - before, 17 * mib)
+    assert.strictEqual(call.response.status, 200)
+  })
+
   it.each([
     [200, 32 * mib],
     [400, 64 * 1024],
@@ -259,10 +271,10 @@ describe("a whole reply", () => {
   })
 
   it("is text, and JSON", async () => {
-    const call = await answered(400)
-    call.cloud.receive(Buffer.from('{"é":1}'), "end")
-    assert.strictEqual(await Effect.runPromise(call.response.text), '{"é":1}')
-    assert.deepStrictEqual(await Effect.runPromise(call.response.json), { é: 1 })
+    const [one, another] = [await answered(400), await answered(400)]
+    for (const { cloud } of [one, another]) cloud.receive(Buffer.from('{"é":1}'), "end")
+    assert.strictEqual(await Effect.runPromise(one.response.text), '{"é":1}')
+    assert.deepStrictEqual(await Effect.runPromise(another.response.json), { é: 1 })
   })
 })
 
