@@ -119,7 +119,7 @@ const requestOf = (context: ClaudeContext, strict: boolean) => {
   const native = platform === "bedrock" ? version >= 4.5 && version < 4.7 : version >= 4.6
   const output = { effort: efforts.length > 0 && oneOf(efforts), format: native && format }
   const fields = {
-    "messages!": messagesOf(strict, platform === "vertex" && version >= 4.8, betas.includes(TOOL_SEARCH)),
+    "messages!": messagesOf(strict, platform === "vertex" && version >= 4.8, betas),
     "max_tokens!": answers && whole(1),
     model: !answers && anything,
     system,

@@ -134,14 +134,18 @@ const searches: typeof blocks = {
   server_tool_use: closed("type caller", called, nothing),
   tool_search_tool_result: closed("type", { ...shared, "tool_use_id!": text, "content!": dictionary }, nothing)
 }
+/** What a compaction left of the conversation before it, which comes with its beta. */
+const compaction = closed("type content encrypted_content", shared, nothing)
 
 /** The types of blocks that only one role may send. */
 const places = {
   user: ["image", "document", "search_result", "tool_result"],
-  assistant: ["tool_use", "thinking", "redacted_thinking", "server_tool_use", "tool_search_tool_result"]
+  assistant: ["tool_use", "thinking", "redacted_thinking", "server_tool_use", "tool_search_tool_result", "compaction"]
 }
 
-const blocksOf = (role: string, strict: boolean, searching: boolean): Shape<ReadonlyArray<Part>> => {
+const blocksOf = (role: string, strict: boolean, betas: ReadonlyArray<string>): Shape<ReadonlyArray<Part>> => {
+  const sent = (start: string) => betas.some((beta) => beta.startsWith(start))
+  const searching = sent("tool-search-tool-")
   const listOf = (shapes: typeof blocks): Shape<ReadonlyArray<Part>> => {
     const shape = variant("type", shapes)
     return list((value, path) => {
@@ -170,18 +174,19 @@ const blocksOf = (role: string, strict: boolean, searching: boolean): Shape<Read
   const tool_result = closed("type tool_use_id toolset_name is_error", answer, ({ tool_use_id: id, content }) => ({
     result: { id: stringOf(id), content }
   }))
-  const outer = listOf({ text: plain, ...blocks, tool_result, ...(searching && searches) })
+  const ofBetas = { ...(searching && searches), ...(sent("compact-") && { compaction }) }
+  const outer = listOf({ text: plain, ...blocks, tool_result, ...ofBetas })
   return (value, path) => outer(typeof value === "string" ? [{ type: "text", text: value }] : value, path)
 }
 
 /**
  * Each message for its own. `strict`: API version 2026-10-21. `systemTurns`: system messages may follow a user's turn.
- * `searching`: with the beta of the search among tools.
+ * `betas`: those that are sent, some of which have blocks.
  */
-export const messagesOf = (strict: boolean, systemTurns: boolean, searching: boolean) => {
+export const messagesOf = (strict: boolean, systemTurns: boolean, betas: ReadonlyArray<string>) => {
   const role = oneOf(["user", "assistant", ...(systemTurns ? (["system"] as const) : [])])
   const messageOf = (side: string) =>
-    closed("", { "role!": role, "content!": blocksOf(side, strict, searching) }, ({ role, content: parts }) => ({
+    closed("", { "role!": role, "content!": blocksOf(side, strict, betas) }, ({ role, content: parts }) => ({
       role,
       parts
     }))

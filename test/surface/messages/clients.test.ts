@@ -103,6 +103,17 @@ describe.each(models)("%s", (model) => {
     assert.strictEqual(betas, beta)
   })
 
+  it("what a compaction left comes back with its beta, and is not counted where that is not taken", async () => {
+    const left = { type: "compaction", content: "Earlier: a." }
+    const messages = [user(text("a")), { role: "assistant", content: [left, text("b")] }, user(text("c"))]
+    const { body, betas } = await create({ ...message(model), messages })
+    assert.deepStrictEqual([body.messages, betas], [messages, "compact-2026-01-12"])
+    const got = await post(`${gateway.url}/v1/messages/count_tokens`, { model, messages })
+    if (model === "claude-sonnet-5:il5") return assert.match(got.text, /Token counting is not yet available/)
+    assert.strictEqual(got.status, 200, got.text)
+    assert.strictEqual(got.headers.get("x-gateway-adjusted"), "messages.content.compaction:removed")
+  })
+
   it.each([
     ["a list", ["context-1m-2025-08-07", "novel-2030-01-01"]],
     ["a text", "context-1m-2025-08-07,novel-2030-01-01"],
