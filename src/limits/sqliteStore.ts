@@ -85,9 +85,11 @@ const removeOld = (database: DatabaseSync, now: number): void => {
 const rowOf = (id: string, n: number): string => (n === 0 ? id : `${id}/${n}`)
 
 const spentOf = (database: DatabaseSync) => {
-  const spent = database.prepare("SELECT spent FROM account WHERE name = ?")
-  return (names: ReadonlyArray<string>): ReadonlyArray<number> =>
-    names.map((name) => Number(spent.get(name)?.spent ?? 0))
+  const named = database.prepare("SELECT name, spent FROM account WHERE name IN (SELECT value FROM json_each(?))")
+  return (names: ReadonlyArray<string>): ReadonlyArray<number> => {
+    const spent = new Map(named.all(JSON.stringify(names)).map(({ name, spent }) => [name, Number(spent)]))
+    return names.map((name) => spent.get(name) ?? 0)
+  }
 }
 
 const make = (database: DatabaseSync) => {
