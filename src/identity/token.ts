@@ -178,7 +178,7 @@ export const verifyToken = Effect.fnUntraced(function* (
     audience: [audience].flat(),
     issuer,
     clockTolerance: skew,
-    requiredClaims: ["exp", "sub"]
+    requiredClaims: ["exp"]
   }
   const verify = Effect.suspend(() => {
     const keys = current()

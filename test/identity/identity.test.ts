@@ -149,7 +149,7 @@ describe("a token", () => {
     )
   )
 
-  it.live("names the same caller each time, and another one of another issuer", () =>
+  it.live("names the same caller each time, and another one of another issuer or subject", () =>
     using(
       writeIdentity(
         everybody({
@@ -165,8 +165,9 @@ describe("a token", () => {
           Effect.flatMap(signed({}, stranger, other.url), ofToken),
           Schedule.spaced("5 millis")
         )
+        const second = yield* caller({ claims: { sub: "job-2" } })
         assert.strictEqual(again.id, one.id)
-        assert.notStrictEqual(foreign.id, one.id)
+        assert.strictEqual(new Set([one, foreign, second].map(({ id }) => id)).size, 3)
       })
     )
   )
@@ -218,6 +219,7 @@ describe("a token", () => {
           [yield* signed({ header: { jku: other.jwks } }), /header jku/],
           [yield* signed({ header: { jwk: stranger.jwk } }, stranger), /header jwk/],
           [yield* signed({ header: { x5u: other.url } }), /header x5u/],
+          [yield* signed({ header: { x5c: [] } }), /header x5c/],
           [yield* signed({ header: { crit: ["exp"], exp: 1 } }), /header crit/],
           [yield* signed({ header: { kid: "unknown" } }), /does not publish/],
           [`${"A".repeat(65_536)}.e30.e30`, /more than 16384/]
@@ -253,7 +255,13 @@ describe("the rules", () => {
     { issuer: "", claims: { "https://agency.gov/role": "reader" }, requestsPerMinute: 9 },
     { issuer: "", claims: { gone: "*" }, team: "gone" }
   ]
-  const file = () => writeIdentity(everybody({ rules: rules.map((rule) => ({ ...rule, issuer: issuer.url })) }))
+  const file = () =>
+    writeIdentity(
+      everybody({
+        issuers: [issuer, other].map(({ jwks, url }) => ({ issuer: url, audience: "gateway", jwks })),
+        rules: [{ issuer: other.url, claims: { sub: "*" } }, ...rules.map((rule) => ({ ...rule, issuer: issuer.url }))]
+      })
+    )
   const given: ReadonlyArray<readonly [claims: Record<string, unknown>, expected: object]> = [
     [
       { sub: "system:serviceaccount:atlas:runner" },
