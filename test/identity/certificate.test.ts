@@ -49,7 +49,8 @@ describe("a client certificate", () => {
   it("says who its subject is, in every kind of name", () => {
     const person = agency.issue("person", {
       subject: "/O=Agency/CN=DOE.JANE.1234567890",
-      names: "otherName:1.3.6.1.4.1.311.20.2.3;UTF8:1234567890@mil,email:jane@agency.gov"
+      names:
+        "otherName:1.3.6.1.4.1.311.20.2.3;UTF8:1234567890@mil,otherName:1.3.6.1.5.5.7.8.7;IA5STRING:admin@mil,email:jane@agency.gov"
     })
     const workload = agency.issue("workload", {
       subject: "/O=Agency, Office/CN=job",
@@ -112,6 +113,7 @@ otherName.1 = "1.3.6.1.4.1.311.20.2.3;UTF8:x, othername:UPN:admin@mil"
 
   it("is trusted where the authority has issued it, and for nothing else", () => {
     const good = agency.issue("good", { subject: "/O=Agency/CN=good" })
+    const any = agency.issue("any", { subject: "/O=Agency/CN=any", usage: "" })
     const server = agency.issue("server", { subject: "/O=Agency/CN=server", usage: "serverAuth" })
     const old = agency.issue("old", {
       subject: "/O=Agency/CN=old",
@@ -136,7 +138,8 @@ otherName.1 = "1.3.6.1.4.1.311.20.2.3;UTF8:x, othername:UPN:admin@mil"
         onSuccess: String,
         onFailure: ({ message }) => message
       })
-    assert.deepStrictEqual([good, server, old, early, weak, foreign, forged, own].map(why), [
+    assert.deepStrictEqual([good, any, server, old, early, weak, foreign, forged, own].map(why), [
+      "agency",
       "agency",
       "the client certificate is not for clients",
       "the client certificate has expired or is not valid yet",

@@ -31,7 +31,7 @@ export interface LeafOptions {
   readonly subject: string
   /** As OpenSSL writes them: `URI:spiffe://…,DNS:…`. */
   readonly names?: string
-  /** `clientAuth` unless set. */
+  /** `clientAuth` unless set; empty: any. */
   readonly usage?: string
   readonly days?: { readonly from: string; readonly to: string }
   readonly digest?: string
@@ -86,8 +86,7 @@ export const makeAuthority = (folder: string, name: string, extension = "keyUsag
           `${file}.csr`
         ],
         ...[
-          "-addext",
-          `extendedKeyUsage=${usage}`,
+          ...(usage === "" ? [] : ["-addext", `extendedKeyUsage=${usage}`]),
           ...(names === undefined ? [] : ["-addext", `subjectAltName=${names}`])
         ]
       )

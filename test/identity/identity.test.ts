@@ -591,6 +591,18 @@ describe("the identity file", () => {
       "an authority that is none",
       () => everybody({ authorities: [{ name: "a", certificates: "jwks.json" }] }),
       /jwks\.json, which cannot be used: it has no certificate/
+    ],
+    [
+      "a list that another authority has signed",
+      () => {
+        const [{ pem }, { list, path }] = [
+          makeAuthority(mkdtempSync(`${folder}/`), "a"),
+          makeAuthority(mkdtempSync(`${folder}/`), "b")
+        ]
+        list("b.crl")
+        return everybody({ authorities: [{ name: "a", certificates: pem, crl: path("b.crl") }] })
+      },
+      /b\.crl, which cannot be used: a list is signed by none/
     ]
   ]
   it.live.each(wrong)("with %s fails the start", ([, content, why]) =>
