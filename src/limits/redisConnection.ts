@@ -1,6 +1,6 @@
 /** The connection to Redis: how it begins, how long an answer may take, and how it fails. */
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
-import { Duration, Effect, Layer, References } from "effect"
+import { type Context, Deferred, Duration, Effect, Fiber, Layer, References } from "effect"
 import type * as Redis from "effect/persistence/Redis"
 import { ClientClosedError, ClientOfflineError, ErrorReply } from "redis"
 import { LedgerError } from "./Ledger.ts"
@@ -35,6 +35,22 @@ export const bounded = <A>(effect: Effect.Effect<A, Redis.RedisError>): Effect.E
   )
 
 /**
+ * Ends within a second. The client's own `close` waits for answers to all that it has sent, which a Redis that is silent never gives,
+ * also while it connects.
+ */
+const endsInTime = <A, E>(layer: Layer.Layer<A, E>) =>
+  Layer.effectContext(
+    Effect.gen(function* () {
+      const built = yield* Deferred.make<Context.Context<A>, E>()
+      const held = Effect.scoped(Effect.andThen(Deferred.into(Layer.build(layer), built), Effect.never))
+      yield* Effect.acquireRelease(Effect.forkDetach(held), (fiber) =>
+        Effect.timeoutOption(Effect.interruptible(Fiber.interrupt(fiber)), "1 second")
+      )
+      return yield* Deferred.await(built)
+    })
+  )
+
+/**
  * A connection that fails a command immediately while Redis is away, and reconnects for as long as it takes. The layer fails when
  * Redis cannot be reached at the start.
  */
@@ -58,6 +74,7 @@ export const layerConnection = (url: string): Layer.Layer<Redis.Redis | NodeRedi
         })
       ),
       // The client logs every attempt to reconnect; its users log once that Redis is lost.
-      Layer.provide(Layer.succeed(References.MinimumLogLevel, "Error"))
+      Layer.provide(Layer.succeed(References.MinimumLogLevel, "Error")),
+      endsInTime
     )
   })

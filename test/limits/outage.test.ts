@@ -1,6 +1,6 @@
-import { type AddressInfo, connect, createServer, type Socket } from "node:net"
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Logger, Metric, Schedule, Scope } from "effect"
+import { Effect, Exit, Fiber, Layer, Logger, Metric, Schedule, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { createClient } from "redis"
 import { Ledger, LedgerError } from "../../src/limits/Ledger.ts"
@@ -33,6 +33,9 @@ const storeUp = Effect.map(Metric.snapshot, (metrics) =>
       .map(({ attributes, state }) => [attributes?.use, "value" in state ? Number(state.value) : undefined])
   )
 )
+
+const asking = ({ spent }: Ledger["Service"]) =>
+  Effect.forever(Effect.andThen(Effect.ignore(spent(["a"])), Effect.sleep("10 millis")))
 
 /** How often a Redis was found empty. */
 const resets = Effect.map(Metric.snapshot, (metrics) => {
@@ -205,6 +208,27 @@ describe.skipIf(!hasOwnRedis)("Redis lost", () => {
           assert.strictEqual(yield* usedBy(key), 40)
         }).pipe(Effect.provide(stores(redis.url, [])))
       })
+  )
+
+  it.live("a Redis that hangs keeps no process from its end, while it serves or connects", () =>
+    Effect.gen(function* () {
+      const redis = yield* redisServer
+      const silent = yield* Effect.acquireRelease(
+        Effect.callback<Server>((resume) => {
+          const server = createServer().listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+        }),
+        (server) => Effect.sync(() => server.close())
+      )
+      for (const url of [redis.url, `redis://127.0.0.1:${Object(silent.address()).port}`]) {
+        const serving = yield* Effect.forkChild(Effect.provide(Effect.flatMap(Ledger, asking), layerRedis(url)))
+        yield* Effect.sleep("300 millis")
+        redis.process?.kill("SIGSTOP")
+        yield* Effect.sleep("300 millis")
+        const start = performance.now()
+        yield* Fiber.interrupt(serving)
+        assert.isBelow(performance.now() - start, 3000)
+      }
+    })
   )
 
   it.live("what a broken connection leaves unknown holds nothing, and what it could not give back comes back", () =>
