@@ -200,10 +200,15 @@ describe("a whole reply", () => {
     const call = await answered()
     collect()
     const before = process.memoryUsage().arrayBuffers
+    const taken = () => process.memoryUsage().arrayBuffers - before
     const exit = await read(call, ...Array.from({ length: 16 }, () => Buffer.alloc(mib)), "end")
     assert.strictEqual(Exit.isSuccess(exit) ? exit.value.byteLength : undefined, 16 * mib)
-    collect()
-    assert.isBelow(process.memoryUsage().arrayBuffers - before, 17 * mib)
+    // What has just been used may still be on the stack.
+    for (let turn = 0; turn < 20 && taken() > 17 * mib; turn++) {
+      await nextTurn()
+      collect()
+    }
+    assert.isAtMost(taken(), 17 * mib)
     assert.strictEqual(call.response.status, 200)
   })
 
