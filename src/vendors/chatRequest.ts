@@ -95,21 +95,22 @@ export const isBlank = (text: string): boolean => !/\S/.test(text)
 export const emptyUserText = "(The user says nothing.)"
 
 /**
- * The messages as Claude and Gemini hear them. Their system texts stand in front, so behind one that comes last they would continue the
- * assistant's turn, or refuse to: the user says it (docs/decisions.md#system-messages-within-a-conversation).
+ * For Claude and Gemini, which get system texts in front: system messages that come last, behind the assistant's, become the user's. The
+ * assistant's message would else be the last, and be continued or refused (docs/decisions.md#system-messages-within-a-conversation).
  */
-export const heardMessages = ({ messages }: ChatRequest, adjusted: Adjusted): ChatRequest["messages"] => {
+export const endWithUser = ({ messages }: ChatRequest, adjusted: Adjusted): ChatRequest["messages"] => {
   const last = messages.findLastIndex(({ role }) => role !== "system" && role !== "developer")
-  const orders = messages
+  if (messages[last]?.role !== "assistant") return messages
+  const instructions = messages
     .slice(last + 1)
     .flatMap((message) =>
       (message.role === "system" || message.role === "developer") && message.content !== ""
         ? [{ ...message, role: "user" as const }]
         : []
     )
-  if (messages[last]?.role !== "assistant" || orders.length === 0) return messages
+  if (instructions.length === 0) return messages
   adjusted.changed("messages.role", "system", "user")
-  return [...messages.slice(0, last + 1), ...orders]
+  return [...messages.slice(0, last + 1), ...instructions]
 }
 
 interface SystemAndTurns<Turn> {

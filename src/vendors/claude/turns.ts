@@ -11,7 +11,7 @@ import { digestId } from "../answer.ts"
 import {
   assistantTexts,
   emptyUserText,
-  heardMessages,
+  endWithUser,
   historyName,
   inlineData,
   isBlank,
@@ -59,7 +59,7 @@ export const toConversation = (chat: ChatRequest, model: string, adjusted: Adjus
     // Not spread into arguments: callers decide how much there is.
     else for (const block of blocks) last.content.push(block)
   }
-  for (const message of heardMessages(chat, adjusted)) {
+  for (const message of endWithUser(chat, adjusted)) {
     switch (message.role) {
       case "system":
       case "developer":

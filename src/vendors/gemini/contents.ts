@@ -3,7 +3,7 @@ import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ContentPart, MessageOf, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import type { Adjusted } from "../adjustments.ts"
-import { assistantTexts, emptyUserText, heardMessages, inlineData, startWithUser } from "../chatRequest.ts"
+import { assistantTexts, emptyUserText, endWithUser, inlineData, startWithUser } from "../chatRequest.ts"
 import { callInput, isObjectText, parsedObject } from "../toolCalls.ts"
 
 /** Documented value for a call whose signature is lost (docs/upstreams.md#thought-signatures). */
@@ -28,7 +28,7 @@ export const toContents = (chat: ChatRequest, adjusted: Adjusted) => {
     if (content !== last) contents.push(content)
     for (const part of parts) content.parts.push({ part, at })
   }
-  for (const message of heardMessages(chat, adjusted)) {
+  for (const message of endWithUser(chat, adjusted)) {
     switch (message.role) {
       case "system":
       case "developer":
