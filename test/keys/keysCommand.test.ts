@@ -387,7 +387,12 @@ describe("keys commands", () => {
       yield* createKey(file, { name: "x", levels: "il5" })
       yield* fs.writeFileString(file, (yield* fs.readFileString(file)).replace('"levels"', '"level"'))
       assert.include((yield* Effect.flip(readBook(file))).message, "not a key file")
-      yield* fs.writeFileString(file, (yield* fs.readFileString(file)).replace('"level"', '"team": "blue", "levels"'))
+      yield* fs.writeFileString(
+        file,
+        (yield* fs.readFileString(file))
+          .replace('"level"', '"team": "blue", "levels"')
+          .replace('"keys"', '"teams": [{ "name": "red" }], "keys"')
+      )
       assert.include((yield* Effect.flip(readBook(file))).message, "is of team blue, which teams does not name")
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )

@@ -97,14 +97,15 @@ describe("Keys", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("a key or a secret that the store refuses does not work, whatever the file says", () =>
+  it.effect("a key, a secret or a caller that the store refuses does not work, whatever the file says", () =>
     Effect.gen(function* () {
       const file = yield* keyFile
       const secrets = yield* Effect.forEach(["ended", "revoked", "good"], (name) =>
         Effect.map(createKey(file, { name }), secretIn)
       )
       const id = (yield* readBook(file)).keys.find(({ name }) => name === "revoked")?.id ?? ""
-      const list = Effect.succeed(new Set([digestOf(secrets[0] ?? ""), id]))
+      const withoutKey = `jwt_${"0".repeat(24)}`
+      const list = Effect.succeed(new Set([digestOf(secrets[0] ?? ""), id, withoutKey]))
       const store = Layer.succeed(RefusedKeys, { list, add: () => Effect.void, remove: () => Effect.void })
       yield* Effect.gen(function* () {
         const whyOf = (secret: string) =>
@@ -113,6 +114,7 @@ describe("Keys", () => {
           )
         yield* eventually(Effect.map(whyOf(secrets[0] ?? ""), (why) => why !== "works"))
         assert.deepStrictEqual(yield* Effect.forEach(secrets, whyOf), ["rotated", "revoked", "works"])
+        assert.strictEqual((yield* Keys).refusalOf(withoutKey), "revoked")
       }).pipe(Effect.provide(Keys.layer({ file }).pipe(Layer.provide(store))))
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
