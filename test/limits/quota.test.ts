@@ -41,8 +41,10 @@ describe("Quota", () => {
       const key = callerWith({ monthlyTokens: 1000 })
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const reservation = yield* quota.reserve(key, whole(300))
+          const prices = { currency: "USD", date: "2026-11-01", input: 5, output: 25 }
+          const reservation = yield* quota.reserve(key, { ...whole(300), prices })
           assert.strictEqual(reservation.reserved, 300)
+          assert.strictEqual((yield* Effect.flip(Effect.scoped(quota.reserve(key, whole(701))))).reason, "quota")
           reservation.use(10)
           reservation.use(25)
           yield* reservation.settle
