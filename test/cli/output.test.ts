@@ -1,7 +1,8 @@
 /** What commands say of wrong calls, and of an answer that cannot be written. */
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from "node:fs"
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
+import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, describe, it } from "@effect/vitest"
@@ -39,6 +40,27 @@ describe("a command that a signal ends", () => {
     await new Promise((resolve) => child.stdin.write("\n".repeat(1 << 20), resolve))
     child.kill("SIGTERM")
     assert.deepStrictEqual(await once(child, "close"), [130, null])
+  })
+
+  it("has printed and recorded what it changed: no secret is lost", async () => {
+    // A Redis that never answers is waited for.
+    const silent = createServer().listen(0, "127.0.0.1")
+    await once(silent, "listening")
+    const asked = once(silent, "connection")
+    const audit = join(folder, "rotated.jsonl")
+    const environment = { GATEWAY_KEYS_FILE: join(folder, "rotated.json"), GATEWAY_AUDIT_LOG: audit }
+    const { stdout: created } = await start(["keys", "create", "--name", "x"], environment).ended
+    const { ended, kill } = start(["keys", "rotate", /key_\w+/.exec(created)?.[0] ?? "", "--overlap", "0"], {
+      ...environment,
+      GATEWAY_REDIS_URL: `redis://127.0.0.1:${Object(silent.address()).port}`
+    })
+    await asked
+    kill("SIGTERM")
+    const { code, stdout } = await ended
+    silent.close()
+    assert.strictEqual(code, 130)
+    assert.match(stdout, /\n {2}gmg_[\w-]{43}\n.*Replicas were not notified: this command was ended\./s)
+    assert.include(readFileSync(audit, "utf8"), "key.rotated")
   })
 })
 

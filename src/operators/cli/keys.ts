@@ -1,5 +1,5 @@
 /** `keys` and `teams`: who may call, and how much (docs/operation.md#keys). */
-import { Effect, Option, Record } from "effect"
+import { Cause, Effect, Option, Record } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { loadCatalog } from "../../catalog/CatalogStore.ts"
 import { limitKinds } from "../../limits/limits.ts"
@@ -9,7 +9,7 @@ import { readNotice } from "../../settings/notice.ts"
 import { createKey, disableKey, enableKey, revokeKey, rotateKey, setKey } from "../keys/keysCommand.ts"
 import { listKeys, listTeams } from "../keys/listCommands.ts"
 import { createTeam, removeTeam, setTeam } from "../keys/teamsCommand.ts"
-import { jsonFlag, optionalCount, optionalText, printing } from "./shared.ts"
+import { changing, jsonFlag, optionalCount, optionalText, printing } from "./shared.ts"
 
 /** The catalog is read only to check names that were given. */
 const rulesOf = Effect.fnUntraced(function* (models: string | undefined, { keysMaxAge, ...files }: GatewaySettings) {
@@ -53,9 +53,15 @@ const notifying = Effect.fnUntraced(function* <E, R>(
 ) {
   const { ids, text } = yield* changed
   if (ids.length === 0) return text
-  return yield* Effect.match(tellReplicas(gateway, ids, refused), {
-    onFailure: ({ message }) =>
-      `${text}Replicas were not notified: ${message}. ${refused ? "They follow when they read the key file" : "They may refuse it on: run this again"}.\n`,
+  // It may take many seconds, and what was changed is to be printed in any case.
+  return yield* Effect.matchCause(Effect.interruptible(tellReplicas(gateway, ids, refused)), {
+    onFailure: (cause) => {
+      const why = Option.match(Cause.findErrorOption(cause), {
+        onNone: () => "this command was ended",
+        onSome: ({ message }) => message
+      })
+      return `${text}Replicas were not notified: ${why}. ${refused ? "They follow when they read the key file" : "They may refuse it on: run this again"}.\n`
+    },
     onSuccess: (answer) => text + replicaNotes(refused)[answer]
   })
 })
@@ -67,7 +73,7 @@ const refusal = <E, R>(
   refused: boolean,
   change: (file: string, id: string) => Effect.Effect<string, E, R>
 ) =>
-  printing(name, description, { id: subject }, ({ id }, gateway) =>
+  changing(name, description, { id: subject }, ({ id }, gateway) =>
     notifying(
       gateway,
       refused,
@@ -78,7 +84,7 @@ const refusal = <E, R>(
 export const keysCommand = Command.make("keys").pipe(
   Command.withDescription("Create, list, change, rotate and revoke API keys"),
   Command.withSubcommands([
-    printing(
+    changing(
       "create",
       "Create a key and print it, once",
       {
@@ -94,7 +100,7 @@ export const keysCommand = Command.make("keys").pipe(
         return yield* createKey(gateway.keysFile, options, { ...(yield* rulesOf(options.models, gateway)), notice })
       })
     ),
-    printing(
+    changing(
       "set",
       "Change a key: what is given, and nothing else",
       { id, ...keyFlags, none: optionalText("none", "limits to remove: rpm,expires") },
@@ -111,7 +117,7 @@ export const keysCommand = Command.make("keys").pipe(
     refusal("revoke", "Revoke a key or a caller; it stops working within seconds", true, revokeKey),
     refusal("disable", "Refuse a key or a caller until it is enabled again", true, disableKey),
     refusal("enable", "Take a key or a caller that was disabled", false, enableKey),
-    printing(
+    changing(
       "rotate",
       "Give a key a new secret; the old one works for another day",
       { id, overlap: optionalText("overlap", "how long the old one works: 0, 2 hours; a day unless given") },
@@ -126,10 +132,10 @@ const team = { name, ...limitFlags }
 export const teamsCommand = Command.make("teams").pipe(
   Command.withDescription("Create, list, change and remove teams"),
   Command.withSubcommands([
-    printing("create", "Create a team, with limits that its keys share", team, ({ name, ...limits }, { keysFile }) =>
+    changing("create", "Create a team, with limits that its keys share", team, ({ name, ...limits }, { keysFile }) =>
       createTeam(keysFile, name, limits)
     ),
-    printing(
+    changing(
       "set",
       "Change limits of a team: those that are given, and no others",
       { ...team, none: optionalText("none", "limits to remove: rpm,monthly-cost") },
@@ -141,7 +147,7 @@ export const teamsCommand = Command.make("teams").pipe(
       { json: jsonFlag },
       ({ json }, gateway) => listTeams(gateway.keysFile, { json, spent: spentIn(gateway) })
     ),
-    printing("remove", "Remove a team that has no working keys", { name }, ({ name }, { keysFile }) =>
+    changing("remove", "Remove a team that has no working keys", { name }, ({ name }, { keysFile }) =>
       removeTeam(keysFile, name)
     )
   ])

@@ -1,6 +1,6 @@
 /** What the commands share: settings, flags, how they print and how they fail. */
 import { hostname, userInfo } from "node:os"
-import { Effect, Option, Stdio, Stream } from "effect"
+import { Effect, identity, Option, Stdio, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
 import { type Act, Audit } from "../../audit/Audit.ts"
 import { codeOf, fileError } from "../../limits/files.ts"
@@ -56,12 +56,19 @@ const printAudited = Effect.fnUntraced(function* <E, R>(
   return yield* recorded
 })
 
+/** A command that prints a text. `run`: how what it does is run. */
 export const printing = <const Config extends Command.Command.Config, E, R>(
   name: string,
   description: string,
   config: Config,
-  text: (values: Command.Command.Config.Infer<Config>, gateway: GatewaySettings) => Effect.Effect<string, E, R>
+  text: (values: Command.Command.Config.Infer<Config>, gateway: GatewaySettings) => Effect.Effect<string, E, R>,
+  run: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R> = identity
 ) =>
   Command.make(name, config, (values) =>
-    Effect.flatMap(settings, ({ gateway }) => printAudited(gateway, text(values, gateway)))
+    Effect.flatMap(settings, ({ gateway }) => run(printAudited(gateway, text(values, gateway))))
   ).pipe(Command.withDescription(description))
+
+/** A command that changes something: once begun it is done, recorded and printed, also where the process is told to end. */
+export const changing = <const Config extends Command.Command.Config, E, R>(
+  ...[name, description, config, text]: Parameters<typeof printing<Config, E, R>>
+) => printing(name, description, config, text, Effect.uninterruptible)
