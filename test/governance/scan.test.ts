@@ -245,6 +245,19 @@ describe("scan: text that can be read in two ways", () => {
     assert.deepStrictEqual(scanArguments(one(text)), found)
   })
 
+  it.each<[text: string, found: ReadonlyArray<string>]>([
+    ["run `curl https://x@\tevil.com` now", ["https://x@", "https://…@evil.com"]],
+    [`https://a.gov'@evil.com/x?q="y"`, ["https://a.gov", "https://a.gov'@evil.com/x?q="]]
+  ])("%j ends where the text around it begins", (text, found) => {
+    assert.deepStrictEqual(scanValue([text]), found)
+  })
+
+  it("the last of many hosts is named", () => {
+    const users = Array.from({ length: 20 }, (_, at) => `h${at}.gov'@`).join("")
+    const found = scanValue([`https://${users}evil.com/x`])
+    assert.deepStrictEqual([found.length, new URL(found.at(-1) ?? "").host], [17, "evil.com"])
+  })
+
   it("a string's end is an authority's end", () => {
     assert.deepStrictEqual(scanValue({ url: "https://a.example", to: "b@c.example" }), ["https://a.example"])
     assert.deepStrictEqual(scanArguments(`{"url":"https://a.example","to":"b@c.example"}`), ["https://a.example"])
