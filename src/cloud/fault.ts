@@ -120,7 +120,7 @@ const maxMessage = 2_000
 const maxName = 200
 
 /** The beginning of a message, without a word that would be cut: it may be one of the operator's names. */
-const beginningOf = (message: string): string =>
+const cutAtWord = (message: string): string =>
   message.length <= maxMessage
     ? message
     : message.slice(0, Math.max(message.lastIndexOf(" ", maxMessage), maxMessage - maxName))
@@ -135,7 +135,7 @@ const ownHosts = new RegExp(`\\b[\\w.@-]+\\.(?:${domains.join("|")})\\b`, "gi")
 /** Takes out ARNs, Google resource paths, addresses and account numbers; and these names, each with what is shown in its place. */
 export const scrubbed = (names: ReadonlyArray<readonly [name: string, shown: string]>, message: string): string => {
   const known = names.filter(([name]) => name.length > 2).sort(([a], [b]) => b.length - a.length)
-  let text = beginningOf(message)
+  let text = cutAtWord(message)
     .replace(/\barn:[a-z0-9-]*:[^\s'"`,;)]*/gi, "the deployment")
     .replace(/\b(?:projects|deployments|locations|publishers)\/[^\s'"`,;)]*/gi, "the deployment")
     .replace(/\bhttps?:\/\/[^\s'"`,;)]*/gi, "the upstream")
