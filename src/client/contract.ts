@@ -881,8 +881,7 @@ export interface ResponsesRequest {
    */
   readonly text?: {
     /**
-     * What the reply is: any text, JSON, or JSON that follows a schema.
-     * @default {"type":"text"}
+     * What the reply is: any text, JSON, or JSON that follows a schema. Absent, any text.
      * @example {"type":"json_object"}
      */
     readonly format?: {
@@ -1364,8 +1363,7 @@ export interface CountTokensRequest {
    */
   readonly tools?: ReadonlyArray<MessagesTool | MessagesVendorTool> | null
   /**
-   * Whether and which tool is used.
-   * @default {"type":"auto"}
+   * Whether and which tool is used; absent, the model decides.
    * @example {"type":"any"}
    */
   readonly tool_choice?: {
@@ -1902,8 +1900,7 @@ export interface MessagesRequest {
    */
   readonly tools?: ReadonlyArray<MessagesTool | MessagesVendorTool> | null
   /**
-   * Whether and which tool is used.
-   * @default {"type":"auto"}
+   * Whether and which tool is used; absent, the model decides.
    * @example {"type":"any"}
    */
   readonly tool_choice?: {
@@ -2385,8 +2382,7 @@ export interface ChatRequest {
    */
   readonly reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | null
   /**
-   * What the reply is: any text, JSON, or JSON that follows a schema; for every vendor.
-   * @default {"type":"text"}
+   * What the reply is: any text, JSON, or JSON that follows a schema; for every vendor. Absent, any text.
    * @example {"type":"json_object"}
    */
   readonly response_format?: ResponseFormat | null
@@ -2459,7 +2455,10 @@ export type ResponseFormat = {
 } | {
   readonly type: "json_object"
   readonly [name: string]: unknown
-} | {
+} | ResponseFormatJsonSchema
+
+/** JSON that follows a schema. */
+export interface ResponseFormatJsonSchema {
   readonly type: "json_schema"
   /** The schema, and how strictly it is followed. */
   readonly json_schema: {

@@ -38,7 +38,7 @@ const ResponseFormat = Schema.Union([
       }),
       "The schema, and how strictly it is followed."
     )
-  }).annotate({ description: "JSON that follows a schema." })
+  }).annotate(named("ResponseFormatJsonSchema", "JSON that follows a schema."))
 ]).annotate({
   identifier: "ResponseFormat",
   description: "What the reply is: any text, JSON, or JSON that follows a schema.",
@@ -93,9 +93,8 @@ export const ChatRequest = object({
   // Forwarded to GPT models, translated where another vendor has the same thing, and otherwise left out.
   response_format: nullable(
     ResponseFormat,
-    "What the reply is: any text, JSON, or JSON that follows a schema; for every vendor.",
-    { type: "json_object" },
-    { default: { type: "text" } }
+    "What the reply is: any text, JSON, or JSON that follows a schema; for every vendor. Absent, any text.",
+    { type: "json_object" }
   ),
   parallel_tool_calls: flag("Whether one reply may call several tools.", true),
   seed: nullable(Integer, "The same seed and request mostly give the same reply; GPT models and Gemini.", 7),

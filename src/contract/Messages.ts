@@ -117,12 +117,9 @@ const inputFields = {
     "Tools that the model may ask the caller to use; those that run inside the cloud are refused.",
     [{ name: "get_weather", input_schema: { type: "object", properties: { city: { type: "string" } } } }]
   ),
-  tool_choice: nullable(
-    MessagesToolChoice,
-    "Whether and which tool is used.",
-    { type: "any" },
-    { default: { type: "auto" } }
-  ),
+  tool_choice: nullable(MessagesToolChoice, "Whether and which tool is used; absent, the model decides.", {
+    type: "any"
+  }),
   thinking: nullable(
     Thinking,
     "Extended thinking; what the model would refuse is adjusted, and `x-gateway-thinking-adjusted` says how.",

@@ -140,9 +140,8 @@ export const ResponsesRequest = object({
     options({
       format: nullable(
         TextFormat,
-        "What the reply is: any text, JSON, or JSON that follows a schema.",
-        { type: "json_object" },
-        { default: { type: "text" } }
+        "What the reply is: any text, JSON, or JSON that follows a schema. Absent, any text.",
+        { type: "json_object" }
       ),
       verbosity: nullable(Schema.Literals(["low", "medium", "high"]), "How long the reply tends to be.", "low", {
         default: "medium"

@@ -104,12 +104,9 @@ const eventDataOf = (schema: Json): ReadonlyArray<Json> => {
   return Array.isArray(anyOf) ? anyOf : [schema]
 }
 
-const describeStream = (media: Json): JsonObject => {
-  const data = eventData(object(media).schema)
-  return {
-    schema: { description: "The data of one event.", ...(data.length === 1 ? { allOf: data } : { anyOf: data }) }
-  }
-}
+const describeStream = (media: Json): JsonObject => ({
+  schema: { description: "The data of one event.", anyOf: eventData(object(media).schema) }
+})
 
 /** Names of the examples that a request schema gives, by what they show. */
 const exampleNames = (value: Json): readonly [name: string, summary: string] => {
@@ -185,22 +182,16 @@ const plain = (value: Json): Json => {
   if (Array.isArray(value)) return value.map(plain)
   if (!isObject(value)) return value
   const out: JsonObject = Record.map(value, plain)
-  // That other fields are allowed is a property of the object itself.
-  if (Array.isArray(out.allOf) && isObject(out.properties)) {
-    const others = out.allOf.filter((part) => !(isObject(part) && isEmpty(part.additionalProperties)))
-    out.additionalProperties = true
-    delete out.allOf
-    if (others.length > 0) out.allOf = others
-  }
+  if (isEmpty(out.additionalProperties)) out.additionalProperties = true
   // The bounds of a safe integer say nothing.
   if (out.maximum === Number.MAX_SAFE_INTEGER) delete out.maximum
   if (out.minimum === Number.MIN_SAFE_INTEGER) delete out.minimum
   // Anything, or null, is anything.
   if (Array.isArray(out.anyOf) && out.anyOf.some(isEmpty)) delete out.anyOf
-  // One of one is that one.
-  if (Array.isArray(out.anyOf) && out.anyOf.length === 1 && isObject(out.anyOf[0])) {
-    const { anyOf, ...rest } = out
-    return { ...out.anyOf[0], ...rest }
+  // Any or all of one is that one; what stands beside it comes first, and counts.
+  for (const word of ["anyOf", "allOf"]) {
+    const { [word]: parts, ...rest } = out
+    if (Array.isArray(parts) && parts.length === 1) return { ...rest, ...object(parts[0]), ...rest }
   }
   if (out.type === "array" && out.items === undefined && out.prefixItems === undefined) out.items = {}
   return out

@@ -92,8 +92,8 @@ export const answer = "FedRAMP High is the strictest of the three FedRAMP baseli
 
 /** What an optional field says beside its description. */
 export interface Notes<A> {
-  /** What holds where the field is absent. */
-  readonly default?: A
+  /** What holds where the field is absent; generators of clients take no objects here. */
+  readonly default?: Exclude<A, object>
   /** What the field must be, where the types alone do not say it well. */
   readonly message?: string
 }

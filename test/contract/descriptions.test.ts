@@ -57,8 +57,7 @@ const replies = operations.flatMap(({ path, operation }) =>
 const fields = [...requests, ...replies]
 
 /** A field that tells the members of a union apart: its value says what it is. */
-const tellsApart = ({ enum: values, allOf }: JsonSchema): boolean =>
-  list(values).length === 1 || list(allOf).some(({ not }) => not !== undefined)
+const tellsApart = ({ enum: values, not }: JsonSchema): boolean => list(values).length === 1 || not !== undefined
 
 const among = (all: ReadonlyArray<Field>, wrong: (schema: JsonSchema) => boolean): ReadonlyArray<string> =>
   all.filter(({ schema }) => wrong(schema)).map(({ at }) => at)

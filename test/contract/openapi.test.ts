@@ -96,6 +96,8 @@ describe("the OpenAPI document", () => {
       if (at.includes("/example")) continue
       assert.isUndefined(value["x-effect-stream"], at)
       if (value.type === "array") assert.isDefined(value.items, at)
+      assert.notTypeOf(value.default, "object", at)
+      assert.notStrictEqual(Object(value.allOf).length, 1, at)
       if (Array.isArray(value.anyOf)) for (const one of value.anyOf) assert.isNotEmpty(one, at)
       assert.notInclude([value.maximum, -Number(value.minimum)], Number.MAX_SAFE_INTEGER, at)
     }

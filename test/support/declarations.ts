@@ -8,8 +8,7 @@ const literal = (value: unknown): string => (typeof value === "string" ? JSON.st
 const nameOf = (reference: string): string => reference.split("/").at(-1) ?? reference
 
 /** Every object of another type: in a union of types it would hide which is which. */
-const isOther = ({ properties }: JsonSchema): boolean =>
-  list(schemaOf(schemaOf(properties).type).allOf).some((part) => part.not !== undefined)
+const isOther = ({ properties }: JsonSchema): boolean => schemaOf(schemaOf(properties).type).not !== undefined
 
 /** `^((?:a|b)[\s\S]*?)$` and the like are prefixes. */
 const template = (pattern: unknown): string | undefined => {
