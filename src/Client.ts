@@ -15,12 +15,6 @@
 export type { StreamedToolCall } from "./client/accumulate.ts"
 export type { CallOptions, PromiseClientOptions } from "./client/connection.ts"
 export type * from "./client/contract.ts"
-export type {
-  ChatCompletion as Completion,
-  ChatCompletionChunk as CompletionChunk,
-  CountTokensRequest as CountRequest,
-  Response as ResponseObject
-} from "./client/contract.ts"
 export { EventStream } from "./client/EventStream.ts"
 export { ConnectionError, StreamError } from "./client/errors.ts"
 export type { MessageStreamEvent, ResponseStreamEvent } from "./client/events.ts"

@@ -171,7 +171,7 @@ export const makeClient = ({ baseUrl, apiKey, ...retries }: ClientOptions) => {
           },
           responses: {
             create: <const S extends Streams = false>(request: WithModel<"responses", Contract.ResponsesRequest, S>) =>
-              callEither<S, Contract.Response, ResponseStreamEvent, ApiError>(
+              callEither<S, Contract.ResponseObject, ResponseStreamEvent, ApiError>(
                 api.responses.create(sent(request)),
                 decoders.responses,
                 formats.responses

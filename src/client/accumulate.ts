@@ -1,6 +1,13 @@
 /** Builds the whole reply from the events of its stream, and reads the text and the calls out of them. */
 import { readObject } from "../wire/json.ts"
-import type { ChatCompletion, ChatCompletionChunk, ContentBlock, Message, Response, ToolCall } from "./contract.ts"
+import type {
+  ChatCompletion,
+  ChatCompletionChunk,
+  ContentBlock,
+  Message,
+  ResponseObject,
+  ToolCall
+} from "./contract.ts"
 import type { MessageStreamEvent, ResponseStreamEvent } from "./events.ts"
 
 /** A call that a model made, the same for every format. */
@@ -136,11 +143,11 @@ export const messagesAccumulator = (): Accumulator<MessageStreamEvent, Message> 
 /** A tool's input. One that is no object, as the token limit cuts it, stands as text under one key: the message can be given back. */
 const parsed = (input: string): object => readObject(input || "{}") ?? { arguments: input }
 
-export const responsesAccumulator = (): Accumulator<ResponseStreamEvent, Response> => {
-  let response: Response | undefined
+export const responsesAccumulator = (): Accumulator<ResponseStreamEvent, ResponseObject> => {
+  let response: ResponseObject | undefined
   return {
     add: (event) => {
-      if ("response" in event) response = event.response as Response
+      if ("response" in event) response = event.response as ResponseObject
     },
     textOf: (event) => (event.type === "response.output_text.delta" ? event.delta : ""),
     final: () => response,

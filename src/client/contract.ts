@@ -643,7 +643,7 @@ export interface OutputMessage {
 }
 
 /** A whole reply: what the cloud answered, with the gateway's flag where there is one. */
-export interface Response {
+export interface ResponseObject {
   /**
    * The response's ID. Nothing is stored under it.
    * @example "resp_01"
@@ -2724,37 +2724,37 @@ export type MessageEvent = {
 /** The data of one event. */
 export type ResponseEvent = {
   readonly type: "response.created"
-  readonly response: Response
+  readonly response: ResponseObject
   /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.in_progress"
-  readonly response: Response
+  readonly response: ResponseObject
   /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.queued"
-  readonly response: Response
+  readonly response: ResponseObject
   /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.completed"
-  readonly response: Response
+  readonly response: ResponseObject
   /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.incomplete"
-  readonly response: Response
+  readonly response: ResponseObject
   /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.failed"
-  readonly response: Response
+  readonly response: ResponseObject
   /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown

@@ -43,7 +43,7 @@ export const createClient = (options: PromiseClientOptions) => {
     },
     responses: {
       create: (body: Whole<"responses", Contract.ResponsesRequest>, call?: CallOptions) =>
-        send<Contract.Response>(operations.createResponse, { ...body, stream: false }, call),
+        send<Contract.ResponseObject>(operations.createResponse, { ...body, stream: false }, call),
       stream: (body: Streamed<"responses", Contract.ResponsesRequest>, call?: CallOptions) =>
         sendStreamed(operations.createResponse, body, formats.responses, responsesAccumulator(), call)
     },

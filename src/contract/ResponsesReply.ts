@@ -65,7 +65,7 @@ export const ResponseObject = object({
   ),
   ...advisories
 }).annotate(
-  named("Response", "A whole reply: what the cloud answered, with the gateway's flag where there is one.", {
+  named("ResponseObject", "A whole reply: what the cloud answered, with the gateway's flag where there is one.", {
     id: "resp_01",
     object: "response",
     created_at: 1_767_225_600,

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters as plain } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { HttpClientError, HttpClientRequest } from "effect/http"
-import { ApiError, type Completion, type GatewayHeaders, StreamError } from "../../src/Client.ts"
+import { ApiError, type ChatCompletion, type GatewayHeaders, StreamError } from "../../src/Client.ts"
 import { usageNotice } from "../../src/contract/usageNotice.ts"
 import { explainFailure, footer, greeting, printable } from "../../src/operators/cli/chat.ts"
 
@@ -16,7 +16,7 @@ const headers: GatewayHeaders = {
   shouldRetry: undefined
 }
 const usage = { prompt_tokens: 12, completion_tokens: 34, total_tokens: 46 }
-const answer = (finish: "stop" | "length", rest: Partial<Completion> = {}): Completion => ({
+const answer = (finish: "stop" | "length", rest: Partial<ChatCompletion> = {}): ChatCompletion => ({
   id: "c",
   object: "chat.completion",
   created: 1,

@@ -4,9 +4,9 @@ import { FetchHttpClient } from "effect/http"
 import { levels, type Level as ModelLevel } from "../../src/catalog/Level.ts"
 import {
   ApiError,
+  type ChatCompletion,
+  type ChatCompletionChunk,
   type Client,
-  type Completion,
-  type CompletionChunk,
   createClient,
   GatewayClient,
   isModelName,
@@ -178,8 +178,8 @@ describe("the types", () => {
       events: client.messages.create({ model: "m:il5", messages: [], max_tokens: 1, stream: true })
     })
     type Body<K extends keyof ReturnType<typeof calls>> = Effect.Success<ReturnType<typeof calls>[K]>["body"]
-    expectTypeOf<Body<"json">>().toEqualTypeOf<Completion>()
-    expectTypeOf<Body<"stream">>().toEqualTypeOf<Stream.Stream<CompletionChunk, StreamError>>()
+    expectTypeOf<Body<"json">>().toEqualTypeOf<ChatCompletion>()
+    expectTypeOf<Body<"stream">>().toEqualTypeOf<Stream.Stream<ChatCompletionChunk, StreamError>>()
     expectTypeOf<Body<"messages">>().toEqualTypeOf<Message>()
     expectTypeOf<Body<"events">>().toEqualTypeOf<Stream.Stream<MessageStreamEvent, StreamError>>()
     const bare = (client: Client) =>

@@ -9,9 +9,9 @@ import { FetchHttpClient, HttpClient, HttpClientError, HttpClientResponse } from
 import { chatAccumulator } from "../../client/accumulate.ts"
 import {
   ApiError,
+  type ChatCompletion,
   type ChatMessage,
   type Client,
-  type Completion,
   type GatewayHeaders,
   isModelName,
   type ModelName,
@@ -44,7 +44,7 @@ const finishes: Readonly<Record<string, string>> = {
 }
 
 /** Below an answer: who served it and what it took, then what needs attention. */
-export const footer = (answer: Completion | undefined, headers: GatewayHeaders): string => {
+export const footer = (answer: ChatCompletion | undefined, headers: GatewayHeaders): string => {
   const { choices: [choice] = [], usage, x_gateway_governance: governance } = answer ?? {}
   const { requestId, servedBy, servedLevel } = headers
   const served = [servedBy, servedLevel].filter((part) => part !== undefined).join(" at ")
