@@ -87,19 +87,24 @@ export const makeConnection = ({
   /** The reply, whatever its status, after the attempts that help. */
   const send = async ({ operation, id = "", body, retryable = true }: OperationRequest, signal?: AbortSignal) => {
     const address = base + operation.path.replace("{id}", encodeURIComponent(id))
+    // Outside of the attempts: what cannot be sent is not the connection's fault.
+    const init = {
+      method: operation.method,
+      headers: new Headers({
+        "x-api-key": apiKey,
+        ...(body === undefined ? {} : { "content-type": "application/json" })
+      }),
+      body: body === undefined ? null : JSON.stringify(body),
+      signal: signal ?? null,
+      // The gateway never redirects, and the key must not reach another host.
+      redirect: "error"
+    } as const
     for (let n = 0; ; n++) {
       const more = retryable && n < retries
       let wait: number | undefined
       try {
         signal?.throwIfAborted()
-        const response = await fetch(address, {
-          method: operation.method,
-          headers: { "x-api-key": apiKey, ...(body === undefined ? {} : { "content-type": "application/json" }) },
-          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-          ...(signal === undefined ? {} : { signal }),
-          // The gateway never redirects, and the key must not reach another host.
-          redirect: "error"
-        })
+        const response = await fetch(address, init)
         wait = more && !response.ok ? waitAfter(n, response.status, headersOf(response), longest) : undefined
         if (wait === undefined) return response
         // Read to its end, the body frees its connection for the next attempt.

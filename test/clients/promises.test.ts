@@ -107,6 +107,17 @@ describe("a reply", () => {
   })
 })
 
+describe("a request that cannot be sent", () => {
+  it("is told in the words of what is wrong with it, and once", async () => {
+    const { gateway, client } = await start(json(200, completion))
+    assert.instanceOf(await rejection(client.chat.completions({ ...ask, seed: 7n as never })), TypeError)
+    assert.instanceOf((await drain(client.chat.stream({ ...ask, seed: 7n as never }))).error, TypeError)
+    const smart = createClient({ baseUrl: gateway.url, apiKey: "\u201Ck\u201D" })
+    assert.instanceOf(await rejection(smart.models.list()), TypeError)
+    assert.strictEqual(gateway.requests.length, 0)
+  })
+})
+
 describe("a request that got no answer is sent again", () => {
   it.each([
     ["a rate limit", json(429, refusal("rate_limit_error", "slow down"), { "retry-after": "0" })],
