@@ -15,6 +15,7 @@ const use = (id: string) => [{ type: "tool_use", id, name: "look_up", input: {} 
 const used = (id: string) => bot(use(id))
 const resultOf = (tool_use_id: string) => ({ ...result, tool_use_id })
 
+const marked = { cache_control: { type: "ephemeral" } }
 const closed = { type: "object", additionalProperties: false }
 const bounded = { type: "integer", minimum: 1 }
 
@@ -236,6 +237,23 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, string?]> = [
     { tools: [{ ...tools[0], strict: true, input_schema: { ...closed, properties: { a: bounded } } }] },
     /^tools.0.custom: For 'integer' type, property 'minimum' is not supported$/
   ],
+  [
+    "a format that is not enforced",
+    strictTools(1, several(1, { type: "string", format: "regex" })),
+    /property 'format'/
+  ],
+  ...[
+    { properties: { a: { $ref: "#" } } },
+    { $defs: { a: { ...closed, properties: { b: { $ref: "#/$defs/a" } } } } },
+    { $defs: { a: { anyOf: [{ $ref: "#/$defs/b" }] }, b: { type: "array", items: { $ref: "#/$defs/a" } } } }
+  ].map(
+    (more) =>
+      [
+        `a schema that refers to itself (${JSON.stringify(more)})`,
+        strictTools(1, () => more),
+        /^tools.0.custom: Invalid schema: Circular reference detected in schema definitions/
+      ] as const
+  ),
   ["21 strict tools", strictTools(21, () => ({})), /^Too many strict tools \(21\)/],
   ["25 properties that may be missing", strictTools(5, several(5, {})), /too many optional parameters \(25\)/],
   [
@@ -260,6 +278,22 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, string?]> = [
     (user_id) => [`the user ${user_id}`, { metadata: { user_id } }, /user_id appears to contain a phone/] as const
   ),
   ["a long user", { metadata: { user_id: "u".repeat(257) } }, /^metadata.user_id: String should have at most 256/],
+  [
+    "five marks",
+    {
+      tools: [{ ...tools[0], ...marked }],
+      system: [{ type: "text", text: "a", ...marked }],
+      messages: [
+        user("a"),
+        call,
+        user([
+          { ...result, ...marked, content: [{ type: "text", text: "a", ...marked }] },
+          { type: "text", text: "a", ...marked }
+        ])
+      ]
+    },
+    /^A maximum of 4 blocks with cache_control may be provided\. Found 5\.$/
+  ],
   [
     "a mark on an empty text",
     { messages: [user([{ type: "text", text: "", cache_control: { type: "ephemeral" } }])] },

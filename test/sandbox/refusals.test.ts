@@ -48,6 +48,32 @@ const refused: ReadonlyArray<readonly [Target, body: unknown, message: RegExp]> 
   [openai("responses"), inResponses({ background: true }), /Background mode is not available/],
   [openai("responses"), { model: "gpt-5.1" }, /^Missing required parameter: 'input'/],
   [
+    openai("responses"),
+    inResponses({ instructions: "Answer in JSON.", text: { format: { type: "json_object" } } }),
+    /^Response input messages must contain the word 'json'/
+  ],
+  [
+    openai("responses"),
+    inResponses({ tools: [{ type: "function", name: "f", parameters: { type: "object" } }] }),
+    /^Invalid schema for function 'f': In context=\(\), object schema missing properties\.$/
+  ],
+  ...[{ properties: {} }, { type: "string" }, { $ref: "#/$defs/a" }].map(
+    (parametersJsonSchema) =>
+      [
+        gemini(),
+        onGemini({ tools: [{ functionDeclarations: [{ name: "f", parametersJsonSchema }] }] }),
+        /`f` functionDeclaration parameters schema should be of type OBJECT\.$/
+      ] as const
+  ),
+  ...[{ pattern: "a" }, { $ref: "#/$defs/a", description: "A" }, { type: "array", items: { const: 1 } }].map(
+    (responseJsonSchema) =>
+      [
+        gemini(),
+        onGemini({ generationConfig: { responseMimeType: "application/json", responseJsonSchema } }),
+        /^Request contains an invalid argument\.$/
+      ] as const
+  ),
+  [
     claude(sonnet),
     onVertex(tool({ type: "bash_20250124", name: "bash", cache_control: { type: "forever" } })),
     /cache_control\.type/

@@ -166,7 +166,7 @@ layer(Sandbox.layer({ pace: 0 }))("simulated Responses", (it) => {
         [{ type: "json_object" }, { type: "json_object" }],
         [undefined, { type: "text" }]
       ]) {
-        const body = responses({ text: { verbosity: "low", format } })
+        const body = responses({ input: "Hello as JSON", text: { verbosity: "low", format } })
         const { text } = JSON.parse((yield* post(openai("responses"), body)).text)
         assert.deepStrictEqual(text, { verbosity: "low", format: echoed })
       }

@@ -1,6 +1,6 @@
 /** Claude's Messages API: the checks of a request to a model on a platform, and the reply before a platform frames it. */
 import { planOf } from "../answer.ts"
-import { arrayOf, type JsonObject, objectOf, printed, stringOf } from "../json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf, printed, stringOf } from "../json.ts"
 import type { ClaudeModel } from "../models.ts"
 import { anything, type Shape } from "../shape.ts"
 import { readTurn, type Tool, type Turn } from "../turn.ts"
@@ -146,7 +146,13 @@ const requestOf = (context: ClaudeContext, strict: boolean) => {
 
 type Request = ReturnType<ReturnType<typeof requestOf>>
 
-/** Checks the betas, and that no field is null on Bedrock. */
+/** The marks of the prompt cache on tools or blocks, and within them. */
+const marksIn = (holders: ReadonlyArray<Json>): number =>
+  holders.map(objectOf).reduce((sum, { cache_control: mark, content }) => {
+    return sum + (isObject(mark) ? 1 : 0) + marksIn(arrayOf(content))
+  }, 0)
+
+/** Checks the betas, that no field is null on Bedrock, and how many marks there are. */
 const checkAround = (body: JsonObject, { platform, model, betas, counting }: ClaudeContext): void => {
   const known = knownBetas[platform].split(" ")
   const unknownBeta = betas.find((beta) =>
@@ -154,7 +160,9 @@ const checkAround = (body: JsonObject, { platform, model, betas, counting }: Cla
   )
   const unexpected = `Unexpected value(s) \`${unknownBeta}\` for the \`anthropic-beta\` header. Please consult our documentation.`
   const nullField = platform === "bedrock" ? Object.keys(body).find((name) => body[name] === null) : undefined
+  const marks = marksIn([body.tools, body.system, body.messages].flatMap(arrayOf))
   insist({
+    [`A maximum of 4 blocks with cache_control may be provided. Found ${marks}.`]: marks <= 4,
     [platform === "bedrock" ? "invalid beta flag" : unexpected]: unknownBeta === undefined,
     [`Malformed input request: #/${nullField}: expected type: Object, found: Null, please reformat your input and try again.`]:
       nullField === undefined

@@ -2,6 +2,7 @@
  * Schemas that the model's words are held to: those of `strict` tools and of `output_config.format`. All of a request are compiled
  * together, within the vendor's limits (docs/upstreams.md#structured-output-of-claude).
  */
+import { Graph } from "effect"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, stringOf } from "../json.ts"
 import { schemasIn } from "../schemas.ts"
 import type { Shape } from "../shape.ts"
@@ -12,13 +13,35 @@ const unenforced =
 
 const within = (given: Json | undefined) => schemasIn(given, ["anyOf", "allOf"]).map(([, schema]) => schema)
 
+/** Formats of strings that can be enforced. */
+const FORMATS = /^(?:date-time|time|date|duration|email|hostname|uri|ipv4|ipv6|uuid)$/
+
+const isUnenforced = ([keyword, value]: readonly [string, Json]): boolean =>
+  keyword === "format" ? !FORMATS.test(stringOf(value)) : unenforced.test(keyword)
+
+/** Whether a definition, or the whole, refers to itself, directly or through others. */
+const isCircular = (given: Json | undefined): boolean => {
+  const whole = objectOf(given)
+  const parts = Object.entries({ ...objectOf(whole.definitions), ...objectOf(whole.$defs), "#": whole })
+  const graph = Graph.directed<string, null>((mutable) => {
+    const nodes = new Map(parts.map(([name, schema]) => [name, { schema, at: Graph.addNode(mutable, name) }]))
+    for (const { schema, at } of nodes.values()) {
+      for (const { $ref } of within(schema)) {
+        const target = nodes.get(stringOf($ref).split("/").at(-1) ?? "")
+        if (target !== undefined) Graph.addEdge(mutable, at, target.at, null)
+      }
+    }
+  })
+  return !Graph.isAcyclic(graph)
+}
+
 const isOpen = ({ type, properties, additionalProperties }: JsonObject): boolean =>
   ([type].flat().includes("object") || properties !== undefined) && additionalProperties !== false
 
 /** Closed objects, and only keywords that can be enforced. A refusal names the whole schema, wherever in it the fault is. */
 export const enforced: Shape = (given, path) => {
   for (const schema of within(given)) {
-    const wrong = Object.keys(schema).find((keyword) => unenforced.test(keyword))
+    const [wrong] = Object.entries(schema).find(isUnenforced) ?? []
     const referring = arrayOf(schema.allOf).some((part) => isObject(part) && part.$ref !== undefined)
     const rules = {
       "For 'object' type, 'additionalProperties' must be explicitly set to false": !isOpen(schema),
@@ -27,6 +50,7 @@ export const enforced: Shape = (given, path) => {
     }
     insist(rules, path)
   }
+  insist({ "Invalid schema: Circular reference detected in schema definitions.": !isCircular(given) }, path)
 }
 
 /** Properties and values of all schemas of a request; how large a grammar may be is not documented, so this limit is the sandbox's. */

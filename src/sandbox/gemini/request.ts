@@ -3,6 +3,7 @@ import { invalid } from "../http.ts"
 import { isObject, type Json, type JsonObject, objectOf, printed, stringOf } from "../json.ts"
 import { fileOf, sniff } from "../media.ts"
 import type { GeminiModel } from "../models.ts"
+import { schemasIn } from "../schemas.ts"
 import { anything, insist, type Shape, shapesIn } from "../shape.ts"
 import { isSigned } from "../signature.ts"
 import { type Message, type Part, readTurn, type Tool, textIn } from "../turn.ts"
@@ -151,9 +152,10 @@ const declaration = closed(declarable, { "name!": functionName, parameters: sche
   const { name, description, parameters, parametersJsonSchema } = declared
   const both = parameters !== undefined && parametersJsonSchema !== undefined
   insist({ "{path}: only one of 'parameters' and 'parameters_json_schema' can be set.": !both }, path)
+  const schema = parametersJsonSchema ?? parameters
   const rootless = `Unable to submit request because \`${name}\` functionDeclaration parameters schema should be of type OBJECT.`
-  insist({ [rootless]: objectOf(parametersJsonSchema).$ref === undefined }, path)
-  return { name, description: stringOf(description), schema: objectOf(parametersJsonSchema ?? parameters) }
+  insist({ [rootless]: schema === undefined || /^object$/i.test(stringOf(objectOf(schema).type)) }, path)
+  return { name, description: stringOf(description), schema: objectOf(schema) }
 })
 
 const functions = closed("googleSearch codeExecution urlContext", { functionDeclarations: list(declaration) })
@@ -184,6 +186,18 @@ const TOO_MANY_STATES =
 const MAX_SCHEMA = 50_000
 const servable = where(anything, (schema) => JSON.stringify(schema).length <= MAX_SCHEMA, TOO_MANY_STATES)
 
+/** The part of JSON Schema that an answer can be held to (docs/upstreams.md#gemini-schemas). */
+const KEYWORDS =
+  /^(?:\$id|\$defs|\$ref|\$anchor|type|format|title|description|enum|items|prefixItems|m(?:in|ax)Items|m(?:in|ax)imum|anyOf|oneOf|properties|additionalProperties|required|propertyOrdering)$/
+/** Beside a reference only what begins with `$` may stand. */
+const isTaken = (schema: JsonObject) =>
+  Object.keys(schema).every((keyword) => KEYWORDS.test(keyword) && (!("$ref" in schema) || keyword.startsWith("$")))
+const answerable = where(
+  servable,
+  (given) => schemasIn(given, ["anyOf", "oneOf", "prefixItems"]).every(([, schema]) => isTaken(schema)),
+  "Request contains an invalid argument."
+)
+
 const generation = ({ maxOutput, penalties }: GeminiModel) => {
   const limitRange = (limit: unknown) =>
     `${REFUSED} it has a maxOutputTokens value of ${printed(limit)} but the supported range is from 1 (inclusive) to ${maxOutput + 1} (exclusive).`
@@ -195,7 +209,7 @@ const generation = ({ maxOutput, penalties }: GeminiModel) => {
     "topK responseLogprobs responseMimeType responseModalities mediaResolution audioTimestamp speechConfig",
     {
       responseSchema: servable,
-      responseJsonSchema: servable,
+      responseJsonSchema: answerable,
       presencePenalty: penalty,
       frequencyPenalty: penalty,
       seed: typed(isInt32, (value) => `Invalid value at '{path}' (TYPE_INT32), ${printed(value)}`),

@@ -4,7 +4,7 @@ import { arrayOf, type Json, type JsonObject, objectOf, printed, stringOf } from
 import type { GptModel } from "../models.ts"
 import { anything, type Shape } from "../shape.ts"
 import { isSigned } from "../signature.ts"
-import { type Message, type Part, readTurn, type Tool, type Turn } from "../turn.ts"
+import { type Message, type Part, readTurn, type Tool, type Turn, textIn } from "../turn.ts"
 import * as shared from "./shared.ts"
 
 const { closed, filled, insist, list, never, text, variant, where } = shared
@@ -222,6 +222,14 @@ export const readResponses = ({ body, model }: shared.GptRequest) => {
   checkStored(arrayOf(body.input))
   checkStrict(body.tools, objectOf(body.text).format, "text.format.schema")
   checkPairs(asked.input.flatMap(({ parts }) => parts))
+  insist(
+    {
+      // Instructions are no message.
+      "Response input messages must contain the word 'json' in some form to use 'text.format' of type 'json_object'.":
+        asked.text?.format !== "json" || asked.input.some(({ parts }) => /json/i.test(textIn(parts)))
+    },
+    "input"
+  )
   checkSampling(body, "temperature top_p top_logprobs", model, effort)
   const read = readTurn(asked.input, {
     model: model.id,

@@ -85,10 +85,16 @@ export const toolOf = (value: unknown, path: string): Tool => {
   const schema = objectOf(parameters)
   const pattern = "does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
   insist({ [`Invalid '{path}': string ${pattern}`]: /^[a-zA-Z0-9_-]{1,64}$/.test(name) }, `${path}.name`)
-  const wrong = `Invalid schema for function '${name}': schema must be a JSON Schema of 'type: "object"', got 'type: ${JSON.stringify(schema.type ?? "None")}'.`
-  insist({ [wrong]: parameters === null || schema.type === "object" }, `${path}.parameters`)
-  const root = `Invalid schema for function '${name}': schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level.`
-  insist({ [root]: !["oneOf", "anyOf", "allOf", "enum", "not"].some((word) => word in schema) }, `${path}.parameters`)
+  const invalidSchema = `Invalid schema for function '${name}':`
+  const rules = {
+    [`${invalidSchema} schema must be a JSON Schema of 'type: "object"', got 'type: ${JSON.stringify(schema.type ?? "None")}'.`]:
+      parameters === null || schema.type === "object",
+    [`${invalidSchema} schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level.`]:
+      !["oneOf", "anyOf", "allOf", "enum", "not"].some((word) => word in schema),
+    [`${invalidSchema} In context=(), object schema missing properties.`]:
+      parameters === null || schema.properties !== undefined
+  }
+  insist(rules, `${path}.parameters`)
   return { name, description: stringOf(description), schema }
 }
 
