@@ -74,22 +74,21 @@ const idle = meaningsOf<ReadonlyArray<Json>>(
   ["service_tier", ["auto", "default"]]
 )
 
-const asksNothing = (name: string, value: Json): boolean =>
-  name === "parallel_tool_calls" ? value !== false : isIdle(name, value)
-
 /** Whether a value asks for the default. */
 export const isIdle = (name: string, value: unknown): boolean =>
-  value === null ||
-  value === false ||
-  (typeof value === "object" && Object.keys(value).length === 0) ||
-  (idle.get(name)?.includes(value as Json) ?? false) ||
-  (name === "modalities" && JSON.stringify(value) === '["text"]')
+  name === "parallel_tool_calls"
+    ? value !== false
+    : value === null ||
+      value === false ||
+      (typeof value === "object" && Object.keys(value).length === 0) ||
+      (idle.get(name)?.includes(value as Json) ?? false) ||
+      (name === "modalities" && JSON.stringify(value) === '["text"]')
 
 type Parameters = { readonly [name: string]: Json | undefined }
 
 /** Names those of the parameters that are given and ask for something. */
 export const reportRemoved = (request: Parameters, names: ReadonlyArray<string>, adjusted: Adjusted): void => {
-  for (const name of names) if (!asksNothing(name, request[name] ?? null)) adjusted.removed(name)
+  for (const name of names) if (!isIdle(name, request[name] ?? null)) adjusted.removed(name)
 }
 
 /** The same of all that the dialect does not translate. */

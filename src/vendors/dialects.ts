@@ -101,6 +101,6 @@ export const reportLeftOut = (api: Api, path: string, value: Json, refused: bool
   const name = (api === "chat" ? undefined : chatNames.get(path)) ?? path
   if (!refused && isIdle(name, value)) return
   if (name === "stop") adjusted.changed(name, "sent", "watched")
-  else if (name === "parallel_tool_calls" && value !== true) adjusted.add(firstCall)
+  else if (name === "parallel_tool_calls" && value === false) adjusted.add(firstCall)
   else adjusted.removed(name)
 }

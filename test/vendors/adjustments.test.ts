@@ -1,6 +1,6 @@
 /** What each dialect says that it changed of a request (docs/api.md#adjusted-requests). */
 import { describe, expect, it } from "@effect/vitest"
-import { adjusted, azure, flash, opus, oss, sonnet, sonnetBedrock, terra, tool } from "./support.ts"
+import { adjusted, azure, flash, opus, oss, routeOf, sonnet, sonnetBedrock, terra, tool } from "./support.ts"
 
 const off = { reasoning_effort: "none", max_tokens: 100 }
 const tools = [tool("f")]
@@ -57,6 +57,12 @@ describe("what was adjusted", () => {
       ["response_format:json_object->instruction"]
     ],
     ["sampling that a model never takes", opus, { ...off, temperature: 1 }, ["temperature:removed"]],
+    [
+      "a temperature of 0 that a Gemini never takes",
+      routeOf("gemini-3-flash", "vertex", { sampling: "never" }),
+      { temperature: 0, top_p: null },
+      ["temperature:removed"]
+    ],
     ["nothing of Gemini's own", flash, { temperature: 1.7, seed: 1, presence_penalty: 1, tools }, []],
     [
       "a forced tool of Gemini's",

@@ -88,7 +88,12 @@ describe("a dialect whose vendor takes none", () => {
   it("does not send them", () => {
     expect(say(terra, { stop: "END", reasoning_effort: "none" })).not.toHaveProperty("stop")
     expect(say(azure, { stop: "END", reasoning_effort: "low" })).not.toHaveProperty("stop")
-    expect(say(azure, { stop: "END", reasoning_effort: "none" }).stop).toBe("END")
+    expect(say(azure, { stop: "END", reasoning_effort: "none" }).stop).toEqual(["END"])
+  })
+
+  it("does not send empty ones", () => {
+    expect(say(azure, { stop: ["", "a", "b", "c", "d"], reasoning_effort: "none" }).stop).toEqual(["a", "b", "c", "d"])
+    expect(say(oss, { stop: "" })).not.toHaveProperty("stop")
   })
 
   it("takes a bounded number of bounded length", () => {

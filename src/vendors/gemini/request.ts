@@ -5,7 +5,7 @@ import type { ChatRequest } from "../../contract/Chat.ts"
 import type { Tool } from "../../contract/ChatMessage.ts"
 import { compact, type Json, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
 import { drops } from "../../wire/strip.ts"
-import { type Adjusted, firstCall, reportUnread } from "../adjustments.ts"
+import { type Adjusted, firstCall, reportRemoved, reportUnread } from "../adjustments.ts"
 import {
   choiceFor,
   commonFields,
@@ -84,7 +84,7 @@ const generation = (
   const effort = chatEffort(chat, model)
   reportEffort(chat, effort, adjusted)
   const taken = isSupported(model.sampling, effort !== "none")
-  for (const name of taken ? [] : ["temperature", "top_p"]) if (numberOf(chat[name])) adjusted.removed(name)
+  if (!taken) reportRemoved(chat, ["temperature", "top_p"], adjusted)
   const stops = stopsOf(chat).slice(0, maxStops)
   return compact({
     maxOutputTokens: chatMaxTokens(chat),

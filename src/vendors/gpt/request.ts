@@ -30,7 +30,7 @@ const samplingFields = ["temperature", "top_p", "presence_penalty", "frequency_p
 /** The gateway's own business, or the store's, which is never used. */
 const ownFields: ReadonlySet<string> = new Set([
   ...["model", "messages", "max_tokens", "max_completion_tokens", "stream", "stream_options", "store", "n"],
-  "reasoning_effort"
+  ...["reasoning_effort", "stop"]
 ])
 
 /** The vendor caches prompts automatically. */
@@ -51,12 +51,12 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
   reportEffort(chat, effort, adjusted)
   reportUnread(chat, { unsupported, whole: ["response_format"] }, adjusted)
   const choice = choiceFor(chat, isSupported(model.forcedToolChoice, thinks), adjusted)
-  const keeps = (name: string): boolean => !ownFields.has(name) && !refused.includes(name) && (taken || name !== "stop")
+  const stops = stopsOf(chat).slice(0, taken ? maxStops : 0)
   return Result.succeed(
     compact({
       // SDKs send null for what is absent, and the upstreams' schemas refuse it.
-      ...omitNull(chat, keeps),
-      ...(taken && stopsOf(chat).length > maxStops ? { stop: stopsOf(chat).slice(0, maxStops) } : {}),
+      ...omitNull(chat, (name) => !ownFields.has(name) && !refused.includes(name)),
+      stop: stops.length === 0 ? undefined : stops,
       model: deployment.model,
       messages: messagesOf(chat.messages),
       tools: noTools ? undefined : toolsOf(chat).map((given) => tool(given, adjusted)),
