@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { Cloud } from "./clouds.ts"
 import { Authorization } from "./Level.ts"
-import { apis, families } from "./names.ts"
+import { apis, efforts, families } from "./names.ts"
 
 /**
  * What a model is of: messages-format (`claude`), Google-family (`gemini`), GPT-class with or without
@@ -13,8 +13,6 @@ import { apis, families } from "./names.ts"
  */
 const Family = Schema.Literals(families)
 
-/** Efforts of OpenAI's list, lowest first. */
-export const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const
 export const Effort = Schema.Literals(efforts)
 export type Effort = typeof Effort.Type
 

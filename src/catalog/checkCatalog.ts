@@ -3,10 +3,10 @@
  * so that a mistake is refused when the catalog is read and not found by a caller.
  */
 import { Equal, Result, Schema, SchemaIssue } from "effect"
-import { Catalog, type Deployment, efforts, type Model } from "./Catalog.ts"
+import { Catalog, type Deployment, type Model } from "./Catalog.ts"
 import { cloudFacts, clouds } from "./clouds.ts"
 import { authorizedLevels } from "./Level.ts"
-import { apis, type Family, operations } from "./names.ts"
+import { apis, efforts, type Family, operations } from "./names.ts"
 import { outsidePartition } from "./Partition.ts"
 
 const apisOf = (family: Family) => apis.filter((api) => operations[api].family === family)

@@ -7,6 +7,9 @@
 export const families = ["claude", "gemini", "gpt", "embedding"] as const
 export type Family = (typeof families)[number]
 
+/** Efforts of OpenAI's list, lowest first. */
+export const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const
+
 /** What comes of a call: text, a vector, or a count, which is free and no inference. */
 type Output = "text" | "vector" | "count"
 

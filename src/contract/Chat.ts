@@ -1,5 +1,6 @@
 /** A chat request: what the document shows is what judges it. Fields that are not listed pass (docs/api.md#chat-completions). */
 import { Schema } from "effect"
+import { efforts } from "../catalog/names.ts"
 import { atMost, ChatMessage, chatLimits, Tool, ToolChoice, toolChoices } from "./ChatMessage.ts"
 import {
   type AsJson,
@@ -19,8 +20,6 @@ import {
   wholeBetween
 } from "./fields.ts"
 import { kind } from "./kinds.ts"
-
-const ReasoningEffort = Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"])
 
 const penalty = (what: string) =>
   nullable(between(-2, 2), `How much less likely a token becomes ${what}; GPT models and Gemini.`, 0.5)
@@ -86,7 +85,7 @@ export const ChatRequest = object({
     { message: toolChoices, default: "auto" }
   ),
   reasoning_effort: nullable(
-    ReasoningEffort,
+    Schema.Literals(efforts),
     "How much the model thinks before it answers; absent, the catalog's default for the model. A value that the model does not have becomes the nearest one; models that do not reason ignore it.",
     "low"
   ),

@@ -1,5 +1,6 @@
 /** A responses request: what the document shows is what judges it. Fields that are not listed pass (docs/api.md#responses). */
 import { Schema } from "effect"
+import { efforts } from "../catalog/names.ts"
 import {
   type AsJson,
   described,
@@ -123,7 +124,7 @@ export const ResponsesRequest = object({
   reasoning: nullable(
     options({
       effort: nullable(
-        Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
+        Schema.Literals(efforts),
         "How much the model thinks before it answers; absent, the catalog's default for the model.",
         "low"
       ),

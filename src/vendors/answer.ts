@@ -6,6 +6,7 @@ import { hash, randomBytes } from "node:crypto"
 import { Predicate, Record, Result } from "effect"
 import type { Tokens } from "../catalog/Tokens.ts"
 import { type Broken, invalidBody, type UpstreamFault, unfinished } from "../catalog/UpstreamFault.ts"
+import { chatLimits } from "../contract/ChatMessage.ts"
 import type { Completion, CompletionChunk, FinishReason, Usage } from "../contract/ChatReply.ts"
 import type { Governance } from "../contract/Governance.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
@@ -15,16 +16,13 @@ import type { Ending, Piece, Pieces, ReplyReader, Served } from "./Dialect.ts"
 /** An ID that is the same each time for the same text: `call_` and so many hexadecimal digits. */
 export const digestId = (text: string, digits: number): string => `call_${hash("sha256", text).slice(0, digits)}`
 
-/** Longest ID of a call, in characters (docs/api.md#limits). */
-const maxCallId = 256
-
 /**
  * The ID of a call, as callers may give it back: one that is longer becomes a digest of itself, the same each time. Without one it is
  * unique across turns, so that a history of several turns is unambiguous (docs/decisions.md#tool-calls-of-gemini).
  */
 export const callId = (given: Json | undefined): string => {
   const id = textOf(given) || `call_${randomBytes(12).toString("hex")}`
-  return id.length <= maxCallId ? id : digestId(id, 48)
+  return id.length <= chatLimits.toolCallId ? id : digestId(id, 48)
 }
 
 /** A model that calls tools has not stopped, whatever its vendor says (docs/decisions.md#tool-calls-of-gemini). */

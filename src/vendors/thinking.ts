@@ -3,7 +3,8 @@
  * docs/api.md#extended-thinking). Both surfaces that serve messages-format models follow these rules; everything is decided by
  * the catalog's facts.
  */
-import { type Deployment, type Effort, efforts, type Model } from "../catalog/Catalog.ts"
+import type { Deployment, Effort, Model } from "../catalog/Catalog.ts"
+import { efforts } from "../catalog/names.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import { type JsonObject, numberOf, objectOf } from "../wire/json.ts"
 import type { Adjusted } from "./adjustments.ts"

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { efforts } from "../../src/catalog/Catalog.ts"
+import { efforts } from "../../src/catalog/names.ts"
 import { Adjusted } from "../../src/vendors/adjustments.ts"
 import { chunkWriter } from "../../src/vendors/answer.ts"
 import { sanitizeFilename } from "../../src/vendors/chatRequest.ts"
