@@ -19,11 +19,7 @@ const governanceFrame = (governance: Governance): Frame => ({
 })
 
 /** Sent in place of the cloud's, to which Bedrock adds metrics. */
-const messageStop: Frame = {
-  event: "message_stop",
-  data: '{"type":"message_stop"}',
-  flagged: (governance) => [{ event: "message_stop", data: '{"type":"message_stop"}' }, governanceFrame(governance)]
-}
+const messageStop: Frame = { event: "message_stop", data: '{"type":"message_stop"}' }
 
 const string = (value: unknown): string => textOf(value) ?? ""
 
@@ -102,7 +98,7 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
       case "message_stop":
         totals = totalsAtEnd(start, totals, fields)
         progress.end = "complete"
-        return messageStop
+        return { ...messageStop, flagged: (governance) => [messageStop, governanceFrame(governance)] }
       case "error":
         progress.end = claudeFault(objectOf(fields.error))
         return undefined

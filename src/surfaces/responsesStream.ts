@@ -25,7 +25,7 @@ import {
 
 const terminal: ReadonlySet<string> = new Set(["response.completed", "response.incomplete", "response.failed"])
 
-/** Items that are left out, at most: more than any reply has. Places are kept in order, which takes longer with each. */
+/** Items that are left out, at most: more than any reply has. All are looked at with each event. */
 const maxLeftOut = 1_000
 /** What a place in the output takes that is remembered, in bytes, about. */
 const heldPerPlace = 32
@@ -41,17 +41,6 @@ const heldBy = (key: number, call: Called, isDone: boolean): CallPiece =>
 /** A text as it stands in a string of JSON. */
 const escaped = (text: Json | undefined): string => JSON.stringify(textOf(text) ?? "").slice(1, -1)
 
-/** How many of the places, which are in order, are before this one. */
-const countBelow = (places: ReadonlyArray<number>, place: number): number => {
-  let [low, high] = [0, places.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((places[middle] ?? 0) < place) low = middle + 1
-    else high = middle
-  }
-  return low
-}
-
 /** As it came, but for what is encrypted. */
 const passed = (name: string, data: string, fields: JsonObject): Frame => {
   const shown = eventWithoutEncrypted(fields)
@@ -64,7 +53,7 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
   let summary: Summary = { tokens: undefined, finishReason: undefined }
   /** Items of which anything was said before they were done. */
   const begun = new Set<number>()
-  /** Places of items that are left out, as the upstream counts them, in order. */
+  /** Places of items that are left out, as the upstream counts them. */
   const leftOutPlaces: Array<number> = []
   /** How many numbered events are left out. */
   let leftOut = 0
@@ -107,12 +96,12 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
   const renumbered = (name: string, fields: JsonObject): JsonObject | undefined => {
     const place = numberOf(fields.output_index)
     const number = numberOf(fields.sequence_number)
-    const before = place === undefined ? 0 : countBelow(leftOutPlaces, place)
-    if (place !== undefined && leftOutPlaces[before] === place) return undefined
+    if (place !== undefined && leftOutPlaces.includes(place)) return undefined
     if (name === "response.output_item.added" && isEncrypted(fields.item)) {
-      if (place !== undefined) leftOutPlaces.splice(before, 0, place)
+      if (place !== undefined) leftOutPlaces.push(place)
       return undefined
     }
+    const before = place === undefined ? 0 : leftOutPlaces.filter((other) => other < place).length
     if (leftOut === 0 && before === 0) return fields
     return {
       ...fields,

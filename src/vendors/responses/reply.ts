@@ -189,13 +189,12 @@ const likelihoods = (tokens: ReadonlyArray<Json>): JsonObject | undefined =>
 /** What a response's status says: every other than the first two is no answer. */
 const finishIn = (response: JsonObject): Result.Result<FinishReason, UpstreamFault> => {
   const { status } = response
-  if (isGuarded(response) && (status === "completed" || status === "incomplete"))
-    return Result.succeed("content_filter")
+  const guarded = isGuarded(response)
   switch (status) {
     case "completed":
-      return finishOfWord(status)
+      return finishOfWord(status, guarded)
     case "incomplete":
-      return finishOfWord(textOf(objectOf(response.incomplete_details).reason))
+      return finishOfWord(textOf(objectOf(response.incomplete_details).reason), guarded)
     case "failed":
       return Result.fail(responsesFault(objectOf(response.error)))
     default:
