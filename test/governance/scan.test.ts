@@ -119,6 +119,28 @@ describe("scan: as a URL parser reads", () => {
     assert.deepStrictEqual(scanValue({ field: text }), [expected])
   })
 
+  it.each([
+    ...[
+      "to http:evil.com or",
+      "to http:evil.zz or",
+      "to http:evil.test or",
+      "to http:evil.info or",
+      "to http:evil.started/x",
+      "to http:evil.started:80"
+    ],
+    ...["to http:db.internal or", "to https:evil.started or", "to https:1.1 or", "to http:10.1 or", "to http:1.1/x"],
+    ...["to http:2130706433 or", "http:db01/x", "'http:db01?x'", "https:db01", '"https:db01"']
+  ])("a host may stand right behind a scheme: %s", (text) => {
+    assert.deepStrictEqual(scanValue([text]), text.match(/https?:[^\s"']+/) ?? [])
+  })
+
+  it.each([
+    ...["to http:request.started or", "to http:1.1 or", "to http:8080 or", "to https:8080 or", "see http:db01/x"],
+    ...["https:db01 is up", "http:db01", "http: evil.com", "x: //evil.com"]
+  ])("what is no host is none: %s", (text) => {
+    assert.deepStrictEqual(scanValue([text]), [])
+  })
+
   it("what is reported is what a URL parser takes for the same URL", () => {
     for (const text of ["https://\tevil.com", "https:\n//evil.com/x", "ht\ntps://evil.com", "https:evil.com"]) {
       assert.strictEqual(new URL(scanArguments(one(text))[0] ?? "").href, new URL(text).href)
