@@ -33,10 +33,10 @@ const stringOnly = (role: string) =>
   `must be a string (${role} content has no parts); the operator can allow lists of text with GATEWAY_TEXT_ARRAYS=true`
 const plainText = (role: string) => Schema.String.annotate({ message: stringOnly(role) }).check(sized)
 
-export const TextPart = kind("text", { text: string("The text.", "What is in this picture?") }).annotate(
+const TextPart = kind("text", { text: string("The text.", "What is in this picture?") }).annotate(
   named("TextPart", "A text.")
 )
-export const ImagePart = kind("image_url", {
+const ImagePart = kind("image_url", {
   image_url: object({
     url: string(
       "A data URI, `data:<mime>;base64,<bytes>`, of type image/jpeg, image/png, image/gif or image/webp.",
@@ -46,7 +46,7 @@ export const ImagePart = kind("image_url", {
 }).annotate(
   named("ImagePart", "An image as a data URI: JPEG, PNG, GIF or WebP, at most 3.5 MB decoded. Other URLs are refused.")
 )
-export const FilePart = kind("file", {
+const FilePart = kind("file", {
   file: object({
     filename: nullable(
       Schema.String,

@@ -77,7 +77,7 @@ const MessagesToolChoice = kinds([
   kind("none", {}).annotate({ description: "No tool is called." })
 ])
 
-export const Thinking = kinds([
+const Thinking = kinds([
   kind("enabled", {
     budget_tokens: int("Tokens to think with: adjusted to fit below `max_tokens`, and at least 1,024.", 2048)
   }).annotate({ description: "For models with a budget." }),

@@ -17,7 +17,7 @@ const citations = {
   })
 }
 
-export const TextBlockParam = kind("text", { text: string("The text.", "What is FedRAMP High?"), ...cached }).annotate(
+const TextBlockParam = kind("text", { text: string("The text.", "What is FedRAMP High?"), ...cached }).annotate(
   named("TextBlockParam", "A text.")
 )
 
@@ -28,7 +28,7 @@ const inline = <const M extends ReadonlyArray<Schema.Top>>(members: M, how: stri
     message: `must hold the data inline, as {"type":"base64","media_type":…,"data":…} with media_type ${how}; URL sources and stored files are not accepted`
   })
 
-export const ImageBlock = kind("image", {
+const ImageBlock = kind("image", {
   source: inline(
     [
       kind("base64", {
@@ -69,7 +69,7 @@ const blocksSource = kind("content", {
     "Chapter one"
   )
 })
-export const DocumentBlock = kind("document", {
+const DocumentBlock = kind("document", {
   source: inline(
     [pdfSource, plainSource, blocksSource],
     "application/pdf, or as a source of type text or content",
@@ -114,7 +114,7 @@ const blocks = [
   thinkingBlock,
   redactedThinkingBlock
 ] as const
-export const ContentBlockParam = kinds(blocks).annotate(named("ContentBlockParam", "A block of a message."))
+const ContentBlockParam = kinds(blocks).annotate(named("ContentBlockParam", "A block of a message."))
 /** Instructions have no other block of messages. */
 export const systemBlock = kinds([TextBlockParam], blocks)
 

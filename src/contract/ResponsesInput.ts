@@ -14,7 +14,7 @@ const answers = string("The `call_id` of the call that this answers.", "call_1")
 
 const kept = "not available, because nothing is stored; send the data inline"
 
-export const inputText = kind("input_text", { text: string("The text.", "What is in this picture?") }).annotate(
+const inputText = kind("input_text", { text: string("The text.", "What is in this picture?") }).annotate(
   named("InputText", "A text.")
 )
 const inputImage = kind("input_image", {

@@ -60,7 +60,7 @@ export const Health = Schema.Struct({ status: Schema.Literal("ok"), ...health })
   named("Health", "The gateway takes requests.", { status: "ok", service, version })
 )
 /** While the server shuts down: send new requests elsewhere. */
-export const Draining = Schema.Struct({ status: Schema.Literal("draining"), ...health })
+const Draining = Schema.Struct({ status: Schema.Literal("draining"), ...health })
   .annotate(named("Draining", "The gateway is shutting down.", { status: "draining", service, version }))
   .pipe(HttpApiSchema.status(503))
 

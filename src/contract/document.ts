@@ -19,7 +19,7 @@ const count = { type: "integer", minimum: 0 }
 const uuid = { type: "string", format: "uuid" }
 const id = "3c9f5f0e-6d0b-4f3c-9f0e-0f6a1d2b7c11"
 
-export const headers = {
+const headers = {
   "x-request-id": header("The gateway's ID of the request, which its operator can look up.", uuid, id),
   "request-id": header("The same ID, where the vendor's client libraries look for it.", uuid, id),
   link: header("Where the usage notice is.", text, '</>; rel="terms-of-service"'),
@@ -64,7 +64,7 @@ const afterHold: ReadonlySet<string> = new Set(["200", "400", "429", "500", "502
 const afterCloud: ReadonlySet<string> = new Set(["200", "400", "429", "502", "503", "504"])
 const waits: ReadonlySet<string> = new Set(["429", "502", "503"])
 
-export const headersOf = ({ purpose, surface }: Endpoint, status: string): ReadonlyArray<Name> => {
+const headersOf = ({ purpose, surface }: Endpoint, status: string): ReadonlyArray<Name> => {
   const messages = purpose === "messages" || purpose === "count_tokens"
   const inference = purpose !== undefined
   const has = <N extends Name>(condition: boolean, ...names: ReadonlyArray<N>) => (condition ? names : [])
@@ -193,7 +193,7 @@ const plain = (value: Json): Json => {
     const { [word]: parts, ...rest } = out
     if (Array.isArray(parts) && parts.length === 1) return { ...rest, ...object(parts[0]), ...rest }
   }
-  if (out.type === "array" && out.items === undefined && out.prefixItems === undefined) out.items = {}
+  if (out.type === "array" && out.items === undefined) out.items = {}
   return out
 }
 

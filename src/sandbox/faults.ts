@@ -5,7 +5,7 @@ import { type Frame, Refusal, type Reply } from "./http.ts"
 export type Failure = ReturnType<typeof failureOf>
 
 /** A stream in its cloud's framing. The last frame is the terminal event; `garbage` is an event that is not JSON. */
-export interface Stream {
+interface Stream {
   readonly headers: Readonly<Record<string, string>>
   readonly frames: ReadonlyArray<Frame>
   readonly garbage: Frame

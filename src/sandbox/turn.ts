@@ -77,11 +77,11 @@ export const readTurn = (messages: ReadonlyArray<Message>, options: Options) => 
   const users = textsOf("user")
   // A system message may come last.
   const said = messages.slice(0, messages.findLastIndex(({ role }) => role !== "system") + 1)
-  const last = said.at(-1)
+  const last = said.length - 1
   // Each result may be a message of its own.
   const before = said.findLastIndex(({ role, parts }) => role !== "user" || parts.some(({ result }) => !result))
-  const ending = before < said.length - 1 ? said.slice(before + 1).flatMap(({ parts }) => parts) : last?.parts
-  const parts = last?.role === "user" ? (ending ?? []) : []
+  const ending = said[last]?.role === "user" ? said.slice(Math.min(before + 1, last)) : []
+  const parts = ending.flatMap(({ parts }) => parts)
   const names = new Map(messages.flatMap(({ parts }) => parts.map(({ call }) => [call?.id, call?.name])))
   const results = parts.flatMap(({ result }) => result ?? [])
   const directives = readDirectives(textIn(parts))

@@ -146,13 +146,13 @@ const requestOf = (context: ClaudeContext, strict: boolean) => {
 
 type Request = ReturnType<ReturnType<typeof requestOf>>
 
-/** The marks of the prompt cache on tools or blocks, and within them. */
-const marksIn = (holders: ReadonlyArray<Json>): number =>
-  holders.map(objectOf).reduce((sum, { cache_control: mark, content }) => {
-    return sum + (isObject(mark) ? 1 : 0) + marksIn(arrayOf(content))
-  }, 0)
+/** Tools, messages or blocks, and the blocks within them. */
+const holdersIn = (given: Json | undefined): ReadonlyArray<JsonObject> =>
+  arrayOf(given)
+    .map(objectOf)
+    .flatMap((holder) => [holder, ...holdersIn(holder.content)])
 
-/** Checks the betas, that no field is null on Bedrock, and how many marks there are. */
+/** Checks the betas, that no field is null on Bedrock, and how many marks of the prompt cache there are. */
 const checkAround = (body: JsonObject, { platform, model, betas, counting }: ClaudeContext): void => {
   const known = knownBetas[platform].split(" ")
   const unknownBeta = betas.find((beta) =>
@@ -160,7 +160,8 @@ const checkAround = (body: JsonObject, { platform, model, betas, counting }: Cla
   )
   const unexpected = `Unexpected value(s) \`${unknownBeta}\` for the \`anthropic-beta\` header. Please consult our documentation.`
   const nullField = platform === "bedrock" ? Object.keys(body).find((name) => body[name] === null) : undefined
-  const marks = marksIn([body.tools, body.system, body.messages].flatMap(arrayOf))
+  const holders = [body.tools, body.system, body.messages].flatMap(holdersIn)
+  const marks = holders.filter(({ cache_control: mark }) => isObject(mark)).length
   insist({
     [`A maximum of 4 blocks with cache_control may be provided. Found ${marks}.`]: marks <= 4,
     [platform === "bedrock" ? "invalid beta flag" : unexpected]: unknownBeta === undefined,

@@ -34,7 +34,7 @@ export const kinds = {
   shell: { call: "shell_call", prefix: "sh", field: "action", named: false },
   apply_patch: { call: "apply_patch_call", prefix: "apc", field: "operation", named: false }
 }
-export type Kind = keyof typeof kinds
+type Kind = keyof typeof kinds
 
 /** No item was ever stored here: IDs are taken only beside reasoning that carries its own content. */
 const checkStored = (items: ReadonlyArray<Json>): void => {
