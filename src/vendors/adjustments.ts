@@ -63,9 +63,6 @@ export const adjustedHeaders = (
     Predicate.isNotUndefined
   )
 
-/** The change that names one call at a time where the gateway does it, because calls of the model may be left out. */
-export const firstCall = "parallel_tool_calls:false->first-call"
-
 /** Values that ask for the default. */
 const idle = meaningsOf<ReadonlyArray<Json>>(
   ["presence_penalty frequency_penalty top_logprobs", [0]],

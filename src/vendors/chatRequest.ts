@@ -56,6 +56,9 @@ export const choiceFor = (chat: ChatRequest, forcible: boolean, adjusted: Adjust
   return "auto"
 }
 
+/** Whether a request wants no more than one call. */
+export const wantsSingleCall = ({ parallel_tool_calls }: ChatRequest): boolean => parallel_tool_calls === false
+
 /** `parallel_tool_calls` for OpenAI's APIs: not available with the least effort (docs/upstreams.md#reasoning-models). */
 export const parallelFor = (chat: ChatRequest, effort: Effort, adjusted: Adjusted): boolean | undefined => {
   if (effort !== "minimal") return chat.parallel_tool_calls ?? undefined

@@ -5,12 +5,11 @@ import type { Api } from "../catalog/names.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import type { Json } from "../wire/json.ts"
-import { drops } from "../wire/strip.ts"
 import { meaningsOf } from "../wire/words.ts"
-import { type Adjusted, firstCall, isIdle } from "./adjustments.ts"
+import { type Adjusted, isIdle } from "./adjustments.ts"
 import { checkMedia, stopsOf } from "./chatRequest.ts"
 import { reader as claudeReader } from "./claude/reply.ts"
-import { request as claudeRequest, unsupportedStops as claudeStops, lacksSingleCall } from "./claude/request.ts"
+import { request as claudeRequest, unsupportedStops as claudeStops, singleCallField } from "./claude/request.ts"
 import type { Dialect } from "./Dialect.ts"
 import { type Unsupported, withEmulation } from "./emulation.ts"
 import { reader as geminiReader } from "./gemini/reply.ts"
@@ -44,27 +43,25 @@ const withCommonRules = (own: Dialect, unsupported: Unsupported): Dialect => {
   }
 }
 
-/** Whether the deployment does not take `parallel_tool_calls`. */
-const dropsParallel = (route: Route): boolean => drops(route.strip, "parallel_tool_calls")
+const openaiFields = { stopField: "stop", singleCallField: "parallel_tool_calls" }
 
 const dialects: Readonly<Partial<Record<Api, Dialect>>> = {
   messages: withCommonRules(
     { request: claudeRequest, reader: claudeReader },
-    { stopField: "stop_sequences", unsupportedStops: claudeStops, lacksSingleCall }
+    { stopField: "stop_sequences", unsupportedStops: claudeStops, singleCallField }
   ),
   content: withCommonRules(
     { request: geminiRequest, reader: geminiReader },
-    // Its API has no field for one call at a time.
-    { stopField: "generationConfig.stopSequences", unsupportedStops: geminiStops, lacksSingleCall: () => true }
+    { stopField: "generationConfig.stopSequences", unsupportedStops: geminiStops }
   ),
   chat: withCommonRules(
     { request: gptRequest, reader: gptReader },
-    { stopField: "stop", unsupportedStops: gptStops, lacksSingleCall: dropsParallel, formatField: "response_format" }
+    { ...openaiFields, unsupportedStops: gptStops, formatField: "response_format" }
   ),
   responses: withCommonRules(
     { request: responsesRequest, reader: responsesReader },
     // Its API has no stop sequences.
-    { stopField: "stop", unsupportedStops: stopsOf, lacksSingleCall: dropsParallel, formatField: "text.format" }
+    { ...openaiFields, unsupportedStops: stopsOf, formatField: "text.format" }
   )
 }
 
@@ -99,6 +96,6 @@ export const reportLeftOut = (api: Api, path: string, value: Json, refused: bool
   const name = (api === "chat" ? undefined : chatNames.get(path)) ?? path
   if (!refused && isIdle(name, value)) return
   if (name === "stop") adjusted.changed(name, "sent", "watched")
-  else if (name === "parallel_tool_calls" && value === false) adjusted.add(firstCall)
-  else adjusted.removed(name)
+  // One call at a time is named where the gateway does it (`withEmulation`).
+  else if (name !== "parallel_tool_calls" || value === true) adjusted.removed(name)
 }

@@ -7,7 +7,7 @@ import type { JsonObject } from "../wire/json.ts"
 import { drops } from "../wire/strip.ts"
 import type { Adjusted } from "./adjustments.ts"
 import { addText, finishOf } from "./answer.ts"
-import { formatInstruction, jsonFormat, stopsOf } from "./chatRequest.ts"
+import { choiceOf, formatInstruction, jsonFormat, stopsOf, toolsOf, wantsSingleCall } from "./chatRequest.ts"
 import type { Dialect, Pieces, ReplyReader } from "./Dialect.ts"
 import { jsonFenceFilter, type TextFilter } from "./textFilters.ts"
 
@@ -155,8 +155,8 @@ const stoppingReader = (reader: ReplyReader, sequences: ReadonlyArray<string>): 
 /** Of the sequences that the gateway looks for, each in every character of an answer (docs/api.md#limits). */
 const limits = { sequences: 256, length: 1000 } as const
 
-/** Whether a request wants no more than one call (`parallel_tool_calls: false`). */
-export const wantsSingleCall = ({ parallel_tool_calls }: ChatRequest): boolean => parallel_tool_calls === false
+/** Names one call at a time where the gateway does it, because calls of the model may be left out. */
+const firstCall = "parallel_tool_calls:false->first-call"
 
 const firstCallOnly = (reader: ReplyReader): ReplyReader =>
   mapPieces(reader, (out) => ({
@@ -193,8 +193,8 @@ export interface Unsupported {
   readonly stopField: string
   /** Stop sequences that the request leaves out. */
   readonly unsupportedStops: (chat: ChatRequest, route: Route) => ReadonlyArray<string>
-  /** Whether the request cannot ask for one call at a time. */
-  readonly lacksSingleCall: (route: Route) => boolean
+  /** The vendor's field for one call at a time; absent where it has none. */
+  readonly singleCallField?: string
   /** The vendor's field for the format of an answer; absent where the dialect handles formats itself. */
   readonly formatField?: string
 }
@@ -209,10 +209,12 @@ export interface Unsupported {
  */
 export const withEmulation = (
   dialect: Dialect,
-  { formatField, lacksSingleCall, stopField, unsupportedStops }: Unsupported
+  { formatField, singleCallField, stopField, unsupportedStops }: Unsupported
 ): Dialect => {
   const stopsFor = (chat: ChatRequest, route: Route) =>
     !chat.stop ? [] : drops(route.strip, stopField) ? stopsOf(chat) : unsupportedStops(chat, route)
+  const lacksSingleCall = (chat: ChatRequest, { strip }: Route) =>
+    wantsSingleCall(chat) && (singleCallField === undefined || drops(strip, singleCallField))
   const unsupportedFormat = (chat: ChatRequest, { strip }: Route) =>
     formatField !== undefined && drops(strip, formatField) ? jsonFormat(chat) : undefined
   return {
@@ -222,6 +224,8 @@ export const withEmulation = (
         const most = `${limits.sequences} sequences of at most ${limits.length.toLocaleString("en-US")} characters`
         return Result.fail(invalid(`stop: this model takes at most ${most}`))
       }
+      const mayCall = toolsOf(chat).length > 0 && choiceOf(chat) !== "none"
+      if (mayCall && lacksSingleCall(chat, route)) adjusted.add(firstCall)
       const format = unsupportedFormat(chat, route)
       const sent = format === undefined ? chat : withInstruction(chat, format.schema, adjusted)
       return dialect.request(sent, route, adjusted)
@@ -229,7 +233,7 @@ export const withEmulation = (
     reader: (route, chat) => {
       let reader = dialect.reader(route, chat)
       if (unsupportedFormat(chat, route) !== undefined) reader = unfenced(reader)
-      if (wantsSingleCall(chat) && lacksSingleCall(route)) reader = firstCallOnly(reader)
+      if (lacksSingleCall(chat, route)) reader = firstCallOnly(reader)
       const stops = stopsFor(chat, route)
       return stops.length === 0 ? reader : stoppingReader(reader, stops)
     }

@@ -2,11 +2,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { Route } from "../../src/catalog/Route.ts"
-import { Adjusted } from "../../src/vendors/adjustments.ts"
-import { reportLeftOut } from "../../src/vendors/dialects.ts"
 import type { Json } from "../../src/wire/json.ts"
 import { compileStrip } from "../../src/wire/strip.ts"
-import { adjusted, chat, dialect, flash, folded, hearStream, opus, sonnet, tool } from "./support.ts"
+import { adjusted, azure, chat, dialect, flash, folded, hearStream, opus, sonnet, tool } from "./support.ts"
 
 const part = (name: string, more = {}) => ({ functionCall: { name, args: { n: name } }, ...more })
 const gemini = (...parts: ReadonlyArray<Json>) => ({
@@ -81,8 +79,10 @@ it("is the vendor's own matter where it has a word for it", () => {
   expect(adjusted(opus, { tools: [tool("a")], max_tokens: 9, parallel_tool_calls: false })).toEqual([])
 })
 
-it("is named where the catalog leaves the word out", () => {
-  const changes = new Adjusted()
-  for (const value of [true, false]) reportLeftOut("chat", "parallel_tool_calls", value, false, changes)
-  expect([...changes]).toEqual(["parallel_tool_calls:false->first-call"])
+it("is named where a deployment does not take the word", () => {
+  const route = { ...azure, strip: compileStrip(["parallel_tool_calls"]) }
+  const tools = [tool("a")]
+  expect(adjusted(route, { tools, parallel_tool_calls: false })).toEqual(["parallel_tool_calls:false->first-call"])
+  expect(adjusted(route, { tools, parallel_tool_calls: true })).toEqual([])
+  expect(adjusted(flash, { tools, parallel_tool_calls: false, tool_choice: "none" })).toEqual([])
 })

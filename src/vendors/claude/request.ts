@@ -1,12 +1,11 @@
 /** Anthropic's Messages API, on Vertex and on Bedrock: what is asked (docs/upstreams.md#anthropic-messages). */
 import { hash } from "node:crypto"
 import { Result } from "effect"
-import type { Route } from "../../catalog/Route.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { Tool } from "../../contract/ChatMessage.ts"
 import { compact, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
-import { type Adjusted, firstCall, reportUnread } from "../adjustments.ts"
+import { type Adjusted, reportUnread } from "../adjustments.ts"
 import {
   choiceFor,
   commonFields,
@@ -15,10 +14,10 @@ import {
   isBlank,
   jsonFormat,
   stopsOf,
-  toolsOf
+  toolsOf,
+  wantsSingleCall
 } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
-import { wantsSingleCall } from "../emulation.ts"
 import { chatMaxTokens, chatThinking, isSupported, reportEffort } from "../thinking.ts"
 import { enforces, takesFormat, type Used } from "./structured.ts"
 import { canThink, marked, type Turn, toConversation, withoutThinking } from "./turns.ts"
@@ -114,17 +113,14 @@ const toolFor = (tool: Tool, { strip, adjusted, used }: Rules): JsonObject => {
 const toolChoice = (chat: ChatRequest, { forcible, strip, adjusted }: Rules): JsonObject | undefined => {
   const choice = choiceFor(chat, forcible, adjusted)
   if (choice === "none") return { type: "none" }
-  const single = wantsSingleCall(chat)
+  const single = wantsSingleCall(chat) && !drops(strip, singleCallField)
   if (choice === undefined && !single) return undefined
-  if (single && lacksSingleCall({ strip })) adjusted.add(firstCall)
   const kind =
     typeof choice === "object" ? { type: "tool", name: choice.name } : { type: choice === "required" ? "any" : "auto" }
-  return single && !lacksSingleCall({ strip }) ? { ...kind, disable_parallel_tool_use: true } : kind
+  return single ? { ...kind, disable_parallel_tool_use: true } : kind
 }
 
-/** Whether the deployment does not take `disable_parallel_tool_use`. */
-export const lacksSingleCall = ({ strip }: Pick<Route, "strip">): boolean =>
-  drops(strip, "tool_choice.disable_parallel_tool_use")
+export const singleCallField = "tool_choice.disable_parallel_tool_use"
 
 // The format of the answer
 

@@ -5,7 +5,7 @@ import type { ChatRequest } from "../../contract/Chat.ts"
 import type { Tool } from "../../contract/ChatMessage.ts"
 import { compact, type Json, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
 import { drops } from "../../wire/strip.ts"
-import { type Adjusted, firstCall, reportRemoved, reportUnread } from "../adjustments.ts"
+import { type Adjusted, reportRemoved, reportUnread } from "../adjustments.ts"
 import {
   choiceFor,
   commonFields,
@@ -16,7 +16,6 @@ import {
   toolsOf
 } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
-import { wantsSingleCall } from "../emulation.ts"
 import { chatEffort, chatMaxTokens, isSupported, reportEffort } from "../thinking.ts"
 import { toContents, vendorName } from "./contents.ts"
 import { answerSchema, toolSchema } from "./schema.ts"
@@ -38,7 +37,6 @@ export const request: Dialect["request"] = (chat, route, adjusted) =>
     // A forced choice is not translated (docs/api.md#reasoning, rule 7).
     const mode = choiceFor(chat, false, adjusted) === "none" ? "NONE" : "AUTO"
     const tools = toolsOf(chat).map((tool) => declaration(tool, adjusted))
-    if (tools.length > 0 && wantsSingleCall(chat)) adjusted.add(firstCall)
     if (toolsOf(chat).some((tool) => tool.function.strict === true)) adjusted.removed("tools.function.strict")
     const schema = jsonFormat(chat)?.schema
     // Where the deployment has refused the schema, that the answer is JSON is still enforced.
