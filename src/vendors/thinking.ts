@@ -166,11 +166,17 @@ const budgetAsked = ({ thinking, output_config }: JsonObject, model: Model): num
 }
 
 /** A budget that the upstream takes, or `undefined` where `max_tokens` cannot hold one. */
-const fitBudget = (asked: number, body: JsonObject, facts: ThinkingFacts): number | undefined => {
+const fitBudget = (
+  asked: number,
+  body: JsonObject,
+  { betas, counting, deployment, model }: ThinkingFacts
+): number | undefined => {
   const budget = Math.max(minBudget, asked)
+  // A count on Bedrock needs a `max_tokens` above the budget, which may not be more than the model's largest output.
+  if (counting) return Math.min(budget, model.maxOutputTokens - 1)
   const maxTokens = numberOf(body.max_tokens)
-  const interleaved = facts.deployment.interleavedBudget === true && facts.betas.includes(interleavedBeta)
-  if (facts.counting || interleaved || maxTokens === undefined || budget < maxTokens) return budget
+  const interleaved = deployment.interleavedBudget === true && betas.includes(interleavedBeta)
+  if (interleaved || maxTokens === undefined || budget < maxTokens) return budget
   const clamped = maxTokens - minBudget
   return clamped < minBudget ? undefined : clamped
 }

@@ -295,6 +295,8 @@ describe("messages: budgeted models (docs/api.md#extended-thinking)", () => {
       thinking: enabled(32_000)
     })
     expect(adjust({ ...body, thinking: enabled(5) }, { counting: true }).body.thinking).toEqual(enabled(1024))
+    // Bedrock's count has a max_tokens above it, which the model's largest output limits.
+    expect(adjust({ ...body, thinking: enabled(100_000) }, { counting: true }).body.thinking).toEqual(enabled(63_999))
   })
 
   it("forwards adaptive thinking untouched, and counts without it", () => {

@@ -38,6 +38,10 @@ const requests: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 const budgeted: typeof requests = {
   thinking: { max_tokens: 4000, thinking: { type: "enabled", budget_tokens: 2000 } },
   "thinking with a clamped budget": { max_tokens: 4000, thinking: { type: "enabled", budget_tokens: 20_000 } },
+  "thinking with a budget of more than the model's output": {
+    max_tokens: 4000,
+    thinking: { type: "enabled", budget_tokens: 64_000 }
+  },
   "thinking with a raised budget": { max_tokens: 4000, thinking: { type: "enabled", budget_tokens: 1 } },
   "thinking and a forced tool": {
     max_tokens: 4000,
