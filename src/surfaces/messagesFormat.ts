@@ -6,7 +6,7 @@ import type { Adjusted } from "../vendors/adjustments.ts"
 import { jsonInstruction } from "../vendors/chatRequest.ts"
 import { takesFormat } from "../vendors/claude/structured.ts"
 import { jsonFenceFilter, type TextFilter } from "../vendors/textFilters.ts"
-import { arrayOf, isObject, type JsonObject, numberOf, objectOf, readObject, textOf } from "../wire/json.ts"
+import { arrayOf, isObject, type JsonObject, numberOf, objectOf, readObject, textOf, without } from "../wire/json.ts"
 import type { Event } from "../wire/sse.ts"
 import type { Strip } from "../wire/strip.ts"
 import { blocksOf } from "./messageTurns.ts"
@@ -22,21 +22,20 @@ export const formatted = (
   if (!isObject(format) || format.type !== "json_schema" || !isObject(format.schema)) {
     return { body, emulated: false }
   }
-  const { output_format, ...rest } = body
-  if ((config.format ?? undefined) !== undefined && isObject(output_format)) adjusted.removed("output_format")
+  const rest = without(body, ["output_format", "output_config"])
+  if ((config.format ?? undefined) !== undefined && isObject(body.output_format)) adjusted.removed("output_format")
   if (takesFormat(strip)) return { body: { ...rest, output_config: { ...config, format } }, emulated: false }
-  const { format: _, ...others } = config
+  const others = without(config, ["format"])
   const { type, schema } = format
   adjusted.changed("output_config.format", type, "instruction")
   for (const name of Object.keys(format)) {
     if (name !== "type" && name !== "schema") adjusted.removed(`output_config.format.${name}`)
   }
   const instruction = { type: "text", text: jsonInstruction(schema) }
-  const { output_config: __, ...plain } = rest
   return {
     emulated: true,
     body: {
-      ...plain,
+      ...rest,
       ...(Object.keys(others).length === 0 ? {} : { output_config: others }),
       system: [...blocksOf(rest.system), instruction]
     }

@@ -9,7 +9,7 @@ import { reservedOutput } from "../catalog/Tokens.ts"
 import type { ApiError } from "../contract/Errors.ts"
 import { ResponsesRequest } from "../contract/Responses.ts"
 import { Adjusted } from "../vendors/adjustments.ts"
-import { arrayOf, isObject, type Json, type JsonObject, omitNull, textOf } from "../wire/json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, omitNull, textOf, without } from "../wire/json.ts"
 import { plainFields } from "../wire/parse.ts"
 import { compileStrip, strip } from "../wire/strip.ts"
 import { refuseCloudFields, refuseOutside } from "./boundary.ts"
@@ -76,11 +76,8 @@ const added = compileStrip([
 ])
 
 /** The cloud looks for a stored item by its ID. A call is found by its `call_id` and a message has its content, so no ID is needed. */
-const withoutId = (item: JsonObject): JsonObject => {
-  if (item.id === undefined || (item.role ?? item.call_id ?? undefined) === undefined) return item
-  const { id: _, ...rest } = item
-  return rest
-}
+const withoutId = (item: JsonObject): JsonObject =>
+  (item.role ?? item.call_id ?? undefined) === undefined ? item : without(item, ["id"])
 
 /** An item, or a part of one, without nulls: libraries write a field that has no value, also by a name of their own (`async_`). */
 const withoutNulls = (part: Json): Json => (isObject(part) ? omitNull(part) : part)
@@ -113,14 +110,10 @@ const samples = ({ temperature, top_p, top_logprobs }: ResponsesRequest): boolea
 
 /** Items without their tools, which are read apart from them. */
 const walked = (items: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> =>
-  items.map((item) => {
-    if (item.tools === undefined) return item
-    const { tools: _, ...rest } = item
-    return rest
-  })
+  items.map((item) => without(item, ["tools"]))
 
 /** Fields of which every value that is taken asks for nothing, and those that are made anew. */
-const notPassed: ReadonlySet<string> = new Set(["background", "tools", "tool_choice", "include", "reasoning"])
+const notPassed = ["background", "tools", "tool_choice", "include", "reasoning"]
 
 const prepare = (request: ResponsesRequest, route: Route): Result.Result<Prepared, GatewayError> => {
   const { model } = route
@@ -150,7 +143,7 @@ const prepare = (request: ResponsesRequest, route: Route): Result.Result<Prepare
     item.tools === undefined ? item : { ...item, tools: brought[at]?.tools ?? [] }
   )
   const body: { [key: string]: Json } = {
-    ...Object.fromEntries(Object.entries(request).filter(([name]) => !notPassed.has(name))),
+    ...without(request, notPassed),
     input: typeof input === "string" ? input : withoutStored(rebuilt, adjusted),
     store: false
   }

@@ -8,7 +8,7 @@ import type { Called } from "../governance/accumulate.ts"
 import type { Summary } from "../stream/Frame.ts"
 import { isFilter, isGuarded } from "../vendors/answer.ts"
 import { countedTokens } from "../vendors/openaiUsage.ts"
-import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf, without } from "../wire/json.ts"
 import type { Rendered } from "./Surface.ts"
 
 const secretField = "encrypted_content"
@@ -21,11 +21,7 @@ export const isEncrypted = (item: Json | undefined): boolean =>
 
 // Each of these returns the same value where there is nothing to take out.
 
-const withoutEncrypted = (fields: JsonObject): JsonObject => {
-  if (!(secretField in fields)) return fields
-  const { [secretField]: _, ...rest } = fields
-  return rest
-}
+const withoutEncrypted = (fields: JsonObject): JsonObject => without(fields, [secretField])
 /** An output item without its encrypted reasoning. */
 const itemWithoutEncrypted = (item: Json): Json => (isObject(item) ? withoutEncrypted(item) : item)
 

@@ -4,7 +4,7 @@ import type { Effort, Model } from "../catalog/Catalog.ts"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import type { ContentPart, MessageOf, Tool } from "../contract/ChatMessage.ts"
-import { isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import { isObject, type Json, type JsonObject, objectOf, textOf, without } from "../wire/json.ts"
 import { jsonText } from "../wire/print.ts"
 import type { Adjusted } from "./adjustments.ts"
 import { combining, flatParameters } from "./flatParameters.ts"
@@ -28,9 +28,8 @@ export const flatParametersOf = (tool: Tool, adjusted: Adjusted, refused: Readon
   for (const keyword of combined) adjusted.changed("tools.function.parameters", keyword, "properties")
   const schema = combined.length > 0 ? flatParameters(given) : given
   const left = refused.filter((keyword) => keyword in schema)
-  if (left.length === 0) return schema
   for (const keyword of left) adjusted.removed(`tools.function.parameters.${keyword}`)
-  return Object.fromEntries(Object.entries(schema).filter(([keyword]) => !left.includes(keyword)))
+  return without(schema, left)
 }
 
 /** What OpenAI takes no more at the root of parameters than a combined schema. */

@@ -6,7 +6,7 @@
 import type { Deployment, Effort, Model } from "../catalog/Catalog.ts"
 import { efforts } from "../catalog/names.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
-import { type JsonObject, numberOf, objectOf } from "../wire/json.ts"
+import { type JsonObject, numberOf, objectOf, without } from "../wire/json.ts"
 import type { Adjusted } from "./adjustments.ts"
 import { canThinkIn } from "./claude/turns.ts"
 
@@ -180,8 +180,3 @@ const fitBudget = (
   const clamped = maxTokens - minBudget
   return clamped < minBudget ? undefined : clamped
 }
-
-const without = (body: JsonObject, names: ReadonlyArray<string>): JsonObject =>
-  names.some((name) => name in body)
-    ? Object.fromEntries(Object.entries(body).filter(([name]) => !names.includes(name)))
-    : body

@@ -44,6 +44,12 @@ type Fields = { readonly [key: string]: Json | undefined }
 export const compact = (fields: Fields): JsonObject =>
   Object.fromEntries(Object.entries(fields).filter((field): field is [string, Json] => field[1] !== undefined))
 
+/** The object without the fields of these names; itself where it has none of them. */
+export const without = (fields: JsonObject, names: ReadonlyArray<string>): JsonObject =>
+  names.some((name) => Object.hasOwn(fields, name))
+    ? Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
+    : fields
+
 /** The fields that are neither null nor absent, of those that `keeps` names. */
 export const omitNull = (fields: Fields, keeps: (key: string) => boolean = () => true): { [key: string]: Json } =>
   Object.fromEntries(Object.entries(compact(fields)).filter(([key, value]) => value !== null && keeps(key)))

@@ -2,7 +2,7 @@
  * Removes fields from JSON, by paths: `a.b` inside objects, `a[].b` in every element of an array; `a{kind}.b` and `a[kind].b` only
  * in objects of that kind (`kindOf`); `a.b=text` only where the field is that text.
  */
-import { isObject, type Json, type JsonObject, textOf } from "./json.ts"
+import { isObject, type Json, type JsonObject, textOf, without } from "./json.ts"
 
 /** Called with each field that was removed: its path without brackets, and its value. */
 type OnDrop = (path: string, value: Json) => void
@@ -73,18 +73,15 @@ const remove = (fields: JsonObject, path: Path, at: number, onDrop: OnDrop): Jso
   if (at === path.length - 1) {
     if (text !== undefined && text !== child) return fields
     onDrop(path.map(({ key }) => key).join("."), child)
-    return without(fields, key)
+    return without(fields, [key])
   }
   const inside = (value: Json): Json =>
     isObject(value) && (kind === undefined || kind === kindOf(value)) ? remove(value, path, at + 1, onDrop) : value
   const changed = elements ? mapShared(child, inside) : inside(child)
   if (changed === child) return fields
   // An object that is empty now is removed, too.
-  return isObject(changed) && Object.keys(changed).length === 0 ? without(fields, key) : { ...fields, [key]: changed }
+  return isObject(changed) && Object.keys(changed).length === 0 ? without(fields, [key]) : { ...fields, [key]: changed }
 }
-
-const without = (fields: JsonObject, key: string): JsonObject =>
-  Object.fromEntries(Object.entries(fields).filter(([name]) => name !== key))
 
 /** The same array when nothing changed. */
 const mapShared = (value: Json, change: (item: Json) => Json): Json => {
