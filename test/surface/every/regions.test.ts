@@ -73,16 +73,16 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-const ask = (name: string, stream = false) =>
-  post(`${gateway.url}/v1/messages`, {
+const ask = (name: string, stream = false, { url } = gateway) =>
+  post(`${url}/v1/messages`, {
     model: name.includes(":") ? name : `${name}:fedramp-high`,
     max_tokens: 16,
     messages: [{ role: "user", content: "hi" }],
     ...(stream ? { stream } : {})
   })
-const recordOf = async (requestId: string | null | undefined) => {
+const recordOf = async (requestId: string | null | undefined, { records } = gateway) => {
   for (let left = 50; left > 0; left--) {
-    const record = gateway.records().find(({ request_id }) => request_id === requestId)
+    const record = records().find(({ request_id }) => request_id === requestId)
     if (record !== undefined) return record
     await new Promise((done) => setTimeout(done, 20))
   }
@@ -140,6 +140,17 @@ describe("a deployment with several regions", () => {
     answers.set(first, { status: "400 Bad Request" })
     assert.strictEqual((await ask(name)).status, 400)
     assert.deepStrictEqual(asked, [first])
+  })
+
+  it("asks the next one where one cannot be reached", async () => {
+    // Nothing listens there.
+    const settings = { ...cloudsAt("http://127.0.0.1:1"), GATEWAY_CATALOG_FILE: join(directory, "catalog.json") }
+    const alone = await startGateway({ settings })
+    const got = await ask(ids[0] ?? "", false, alone)
+    const record = await recordOf(got.headers.get("request-id"), alone)
+    await alone.stop()
+    assert.strictEqual(got.status, 502, got.text)
+    assert.lengthOf(new Set(Object(record?.deployment).tried), 2)
   })
 
   it("is not what a deployment with one region has", async () => {
