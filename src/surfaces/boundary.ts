@@ -51,7 +51,7 @@ const allowedTools = /^(?:custom$|(?:bash|browser|text_editor|computer|memory|st
 const isAllowedTool = (type: Json | undefined): boolean =>
   (type ?? undefined) === undefined || (typeof type === "string" && allowedTools.test(type))
 
-const isNothing = (value: Json | undefined): boolean =>
+export const isNothing = (value: Json | undefined): boolean =>
   (value ?? undefined) === undefined || (Array.isArray(value) && value.length === 0)
 
 export const quoted = (value: Json | undefined) => JSON.stringify(value ?? null).slice(0, 80)

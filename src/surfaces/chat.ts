@@ -18,7 +18,7 @@ import { dialectOf, reportLeftOut } from "../vendors/dialects.ts"
 import { jsonTexts, printInputs } from "../vendors/toolCalls.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../wire/json.ts"
 import { plainPaths, strip } from "../wire/strip.ts"
-import { ownFields, refuseCloudFields, refuseOutside } from "./boundary.ts"
+import { isNothing, ownFields, refuseCloudFields, refuseOutside } from "./boundary.ts"
 import { apiError } from "./errorResponse.ts"
 import type { Counts, Prepared, Surface } from "./Surface.ts"
 
@@ -186,7 +186,6 @@ const isText = (part: Json, message: JsonObject): part is JsonObject & { readonl
   part.type === "text" &&
   typeof part.text === "string" &&
   Object.entries(part).every(([name, value]) => partFields.has(name) || isNothing(value) || value === message[name])
-const isNothing = (value: Json): boolean => value === null || (Array.isArray(value) && value.length === 0)
 
 /** The message with its parts as one text. What a part holds for its message becomes the message's. */
 const joined = (message: Json): Json => {
@@ -265,7 +264,7 @@ export const chat: Surface<ChatRequest, PreparedChat, ApiError> = {
   joinTexts: joinTextArrays,
   error: apiError,
   counts: countsOf,
-  tools: (request) => (request.tools ?? []).map(({ function: { name, parameters } }) => ({ name, schema: parameters })),
+  tools: (request) => toolsOf(request).map(({ function: { name, parameters } }) => ({ name, schema: parameters })),
   texts: jsonTexts,
   guarded: {
     request: { messages: "user", prediction: "assistant", response_format: "system" },
