@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/ChatMessage.ts"
-import { compact, type Json, type JsonObject, omitNull } from "../../wire/json.ts"
+import { compact, type Json, type JsonObject, omitNull, textOf } from "../../wire/json.ts"
 import { type Adjusted, reportRemoved, reportUnread } from "../adjustments.ts"
 import {
   assistantTexts,
@@ -56,7 +56,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
     compact({
       // SDKs send null for what is absent, and the upstreams' schemas refuse it.
       ...omitNull(chat, (name) => !ownFields.has(name) && !refused.includes(name)),
-      stop: stops.length === 0 ? undefined : stops,
+      stop: stops.length === 0 ? undefined : (textOf(chat.stop) ?? stops),
       model: deployment.model,
       messages: messagesOf(chat.messages),
       tools: noTools ? undefined : toolsOf(chat).map((given) => tool(given, adjusted)),
