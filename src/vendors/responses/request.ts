@@ -7,7 +7,7 @@ import type { Effort, Model } from "../../catalog/Catalog.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type Json, type JsonObject, objectOf, omitNull, textOf } from "../../wire/json.ts"
-import { type Adjusted, reportRemoved, reportUnread } from "../adjustments.ts"
+import { type Adjusted, reportRemoved, reportUnread, reportUnsupported } from "../adjustments.ts"
 import { digestId } from "../answer.ts"
 import {
   choiceFor,
@@ -40,8 +40,9 @@ const unsupported = new Set(["cache_control", "messages.name"] as const)
 
 export const request: Dialect["request"] = (chat, { model, deployment }, adjusted) => {
   const effort = chatEffort(chat, model)
+  reportUnsupported(chat, translated, adjusted)
   reportEffort(chat, effort, adjusted)
-  reportUnread(chat, { translated, unsupported }, adjusted)
+  reportUnread(chat, { unsupported }, adjusted)
   return Result.succeed(
     compact({
       ...Object.fromEntries(passed.map((name) => [name, chat[name] ?? undefined])),
