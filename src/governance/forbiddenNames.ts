@@ -9,7 +9,10 @@ const tokens =
 /** The characters that a token stands for: none where it marks a place, undefined where they are many. */
 const spelled = (token: string): string | undefined => {
   if (token[0] !== "\\") return token === "^" || token === "$" ? "" : token === "." ? undefined : token
-  if (/^\\u[^{].+/.test(token)) return JSON.parse(`"${token}"`)
+  if (/^\\u[\da-f]/i.test(token)) {
+    const units = token.slice(2).split(/\\u/i)
+    return String.fromCharCode(...units.map((hex) => Number.parseInt(hex, 16)))
+  }
   const [, hex, octal = ""] = /^\\(?:[xu]\{?([\da-f]+)|(\d{3}))/i.exec(token) ?? []
   const code = hex === undefined ? Number.parseInt(octal, 8) : Number.parseInt(hex, 16)
   if (code <= 0x10_ff_ff) return String.fromCodePoint(code)

@@ -178,6 +178,7 @@ describe("screen: patterns", () => {
     "^webhook_url$",
     "\\x77ebhook",
     "\\u0077ebhook",
+    "\\u0077\\U0065bhook",
     "\\u{77}ebhook",
     "\\u{000077}eb\\x68ook",
     "\\167ebhook",
