@@ -373,62 +373,61 @@ describe("the claims of a token", () => {
 })
 
 describe("the keys of an issuer", () => {
-  it.live("stay while it is down, and a new one is asked for once a minute", () =>
+  /** With an issuer whose first key is known here; it answers after so many milliseconds. */
+  const rotating = <E>(
+    delay: number | undefined,
+    check: (
+      own: Issuer,
+      first: Key,
+      next: Key,
+      from: (key: Key) => ReturnType<typeof ofToken>
+    ) => Effect.Effect<void, E, Identity>
+  ) =>
     Effect.gen(function* () {
       const first = yield* Effect.promise(() => makeKey("ES256", "first"))
       const next = yield* Effect.promise(() => makeKey("ES256", "next"))
-      const own = yield* Effect.promise(() => startIssuer([first]))
+      const own = yield* Effect.promise(() => startIssuer([first], delay))
       const file = writeIdentity({
         version: 1,
         issuers: [{ issuer: own.url, audience: "gateway", jwks: own.jwks }],
         rules: [{ issuer: own.url, claims: { sub: "*" } }]
       })
-      yield* using(
-        file,
-        Effect.gen(function* () {
-          const from = (key: Key) => Effect.flatMap(signed({}, key, own.url), ofToken)
-          yield* Effect.retry(from(first), Schedule.spaced("5 millis"))
-          own.answer(503)
-          own.publish([next])
-          const errors = yield* Effect.all(
-            Array.from({ length: 20 }, () => Effect.flip(from(next))),
-            { concurrency: "unbounded" }
-          )
-          for (const { message } of errors) assert.match(message, /does not publish/)
-          assert.isAtMost(own.asked(), 2)
-          yield* from(first)
-        })
-      )
+      const from = (key: Key) => Effect.flatMap(signed({}, key, own.url), ofToken)
+      const known = Effect.retry(from(first), Schedule.spaced("5 millis"))
+      yield* using(file, Effect.andThen(known, check(own, first, next, from)))
       yield* Effect.promise(own.stop)
     })
+
+  it.live("stay while it is down, and a new one is asked for once a minute", () =>
+    rotating(
+      undefined,
+      Effect.fnUntraced(function* (own, first, next, from) {
+        own.answer(503)
+        own.publish([next])
+        const errors = yield* Effect.all(
+          Array.from({ length: 20 }, () => Effect.flip(from(next))),
+          { concurrency: "unbounded" }
+        )
+        for (const { message } of errors) assert.match(message, /does not publish/)
+        assert.isAtMost(own.asked(), 2)
+        yield* from(first)
+      })
+    )
   )
 
   it.live("are fetched for a new one, also where the request that asked for it is given up", () =>
-    Effect.gen(function* () {
-      const first = yield* Effect.promise(() => makeKey("ES256", "first"))
-      const next = yield* Effect.promise(() => makeKey("ES256", "next"))
-      const own = yield* Effect.promise(() => startIssuer([first], 50))
-      const file = writeIdentity({
-        version: 1,
-        issuers: [{ issuer: own.url, audience: "gateway", jwks: own.jwks }],
-        rules: [{ issuer: own.url, claims: { sub: "*" } }]
+    rotating(
+      50,
+      Effect.fnUntraced(function* (own, first, next, from) {
+        own.publish([first, next])
+        const { now } = performance
+        vi.spyOn(performance, "now").mockImplementation(() => now.call(performance) + 61_000)
+        assert.isTrue(Option.isNone(yield* Effect.timeoutOption(from(next), "20 millis")))
+        yield* from(next)
+        assert.strictEqual(own.asked(), 2)
+        vi.restoreAllMocks()
       })
-      yield* using(
-        file,
-        Effect.gen(function* () {
-          const from = (key: Key) => Effect.flatMap(signed({}, key, own.url), ofToken)
-          yield* Effect.retry(from(first), Schedule.spaced("5 millis"))
-          own.publish([first, next])
-          const { now } = performance
-          vi.spyOn(performance, "now").mockImplementation(() => now.call(performance) + 61_000)
-          assert.isTrue(Option.isNone(yield* Effect.timeoutOption(from(next), "20 millis")))
-          yield* from(next)
-          assert.strictEqual(own.asked(), 2)
-        })
-      )
-      vi.restoreAllMocks()
-      yield* Effect.promise(own.stop)
-    })
+    )
   )
 
   it.live("that is down from the start is 503, and does not hold up the start; redirects are not followed", () =>
