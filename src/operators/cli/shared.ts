@@ -68,7 +68,7 @@ export const printing = <const Config extends Command.Command.Config, E, R>(
     Effect.flatMap(settings, ({ gateway }) => run(printAudited(gateway, text(values, gateway))))
   ).pipe(Command.withDescription(description))
 
-/** A command that changes something: once begun it is done, recorded and printed, also where the process is told to end. */
+/** A command that changes something. Once it has begun, it finishes, and is recorded and printed, also where a signal ends the process. */
 export const changing = <const Config extends Command.Command.Config, E, R>(
   ...[name, description, config, text]: Parameters<typeof printing<Config, E, R>>
 ) => printing(name, description, config, text, Effect.uninterruptible)
