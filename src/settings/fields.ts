@@ -1,5 +1,5 @@
 /** Kinds of settings: numbers, times, addresses, and the message for a wrong one. */
-import { Config, ConfigProvider, Duration, Schema } from "effect"
+import { Config, ConfigProvider, Duration, Schema, SchemaTransformation } from "effect"
 
 export const text = (name: string, fallback: string) => Config.String(name).pipe(Config.withDefault(fallback))
 export const optional = (name: string) => Config.option(Config.String(name))
@@ -46,7 +46,11 @@ export const isLoopback = (host: string): boolean => loopback.test(host)
 /** Scheme, host, port and plain path: nothing that a URL's reader would take otherwise than it is written. */
 const plainUrl = /^https?:\/\/([\w.-]+|\[[\da-f:]+\])(:\d{1,5})?(\/[\w~-][\w.~-]*)*\/*$/i
 
-/** The address of a service: https, or plain http on loopback only, without a trailing slash. */
+/** As a URL parser writes it, but without final slashes and without the final dots of the host, which is the same host. */
+const plainly = (url: string) =>
+  new URL(url.replace(/^(https?:\/\/[^/:]*?)\.+(?=[:/]|$)/i, "$1")).href.replace(/\/+$/, "")
+
+/** The address of a service: https, or plain http on loopback only. */
 export const BaseUrl = Schema.String.check(
   Schema.makeFilter((value) => {
     if (!URL.canParse(value)) return "must be an absolute URL such as https://host.example"
@@ -59,10 +63,6 @@ export const BaseUrl = Schema.String.check(
     }
     return plainUrl.test(value) ? undefined : "must be scheme, host and plain path such as https://host.example/path"
   })
-)
-/** As a URL parser writes it, but without final slashes and without the final dot of the host, which is the same host. */
-export const baseUrl = (name: string) =>
-  Config.map(Config.schema(BaseUrl, name), (url) =>
-    new URL(url.replace(/^(https?:\/\/[^/:]*?)\.+(?=[:/]|$)/i, "$1")).href.replace(/\/+$/, "")
-  )
+).pipe(Schema.decodeTo(Schema.String, SchemaTransformation.transform({ decode: plainly, encode: (url) => url })))
+export const baseUrl = (name: string) => Config.schema(BaseUrl, name)
 export const hostOf = (url: string): string => new URL(url).hostname

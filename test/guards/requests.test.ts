@@ -2,8 +2,11 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { levelsOf } from "../../src/guards/GuardsFile.ts"
+import { Effect } from "effect"
+import { levels } from "../../src/catalog/Level.ts"
+import { levelsOf, readGuards } from "../../src/guards/GuardsFile.ts"
 import { keysFileWith } from "../operation/keysFile.ts"
 import { guardsFile, usual } from "../support/detector.ts"
 import { type Gateway, startGateway } from "../support/gateway.ts"
@@ -121,6 +124,18 @@ describe("a guard that fails", () => {
 })
 
 describe("the boundary of a guard", () => {
+  it.effect.each(["https://X.amazonaws.com./", "https://x.amazonaws.com..:443/a//", "https://x.amazonaws.com"])(
+    "is its host's, however the address is written: %s",
+    (url) =>
+      Effect.gen(function* () {
+        const file = guardsFile([{ name: "pii", url, boundary: "il5", when: "both", action: "flag" }])
+        yield* Effect.addFinalizer(() => Effect.sync(file.remove))
+        const { guards } = yield* readGuards(file.path)
+        assert.deepStrictEqual([...(guards[0] === undefined ? levels : levelsOf(guards[0]))], [])
+        assert.notMatch(guards[0]?.url ?? "/", /\/$/)
+      }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it("is, on a host of a cloud's, no more than the partition table says", () => {
     const held = (url: string) => [...levelsOf({ url, boundary: "il5" })]
     assert.include(held("https://guards.agency.example"), "il5")
