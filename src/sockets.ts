@@ -12,6 +12,9 @@ export type Connections = ReadonlyMap<Duplex, ReadonlySet<ServerResponse>>
 /** Milliseconds for a caller to read why it was refused; its unread bytes would reset the connection before. */
 const grace = 500
 
+/** Requests of a connection whose replies are not over. Clients wait for theirs; one packet may hold thousands, and Node parses it in one go. */
+const mostPipelined = 16
+
 const ignore = () => {}
 
 const unparsed: Readonly<Record<string, readonly [status: string, message: string]>> = {
@@ -49,6 +52,11 @@ export const guardSockets = (server: Server, connected: "connection" | "secureCo
     latest.set(socket, request)
     const replies = connections.get(socket)
     replies?.add(reply)
+    if (replies !== undefined && replies.size > mostPipelined) {
+      // What is left of the packet is parsed anyway; destroyed replies are not worked on (`requestMiddleware.ts`).
+      reply.destroy()
+      socket.destroy()
+    }
     reply.once("close", () => {
       replies?.delete(reply)
       // An idle connection would hold all that its last request does.

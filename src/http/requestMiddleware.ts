@@ -162,6 +162,9 @@ export const requestMiddleware = (documents: ReadonlySet<string>) =>
         Effect.withFiber((fiber) => {
           const outer = fiber.context
           const request = Context.getUnsafe(outer, HttpServerRequest.HttpServerRequest)
+          const response = NodeHttpServerRequest.toServerResponse(request)
+          // One of too many that a connection sent together (`sockets.ts`).
+          if (response.destroyed) return Effect.interrupt
           const scope = Context.getUnsafe(outer, Scope.Scope)
           const path = request.url.split("?", 1)[0] ?? "/"
           const endpoint = endpointAt(path)
@@ -187,7 +190,6 @@ export const requestMiddleware = (documents: ReadonlySet<string>) =>
             Context.add(CurrentRecord, record),
             span === undefined ? identity : Context.add(Tracer.ParentSpan, span)
           )
-          const response = NodeHttpServerRequest.toServerResponse(request)
           // A stream that has begun is ended with an error in the stream (`makeTerminations`).
           const stopWaiting = drain.onExpired(() => {
             if (!response.headersSent) fiber.interruptUnsafe()

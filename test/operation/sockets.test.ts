@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { connect as connectTls } from "node:tls"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { message } from "../support/claude.ts"
+import { recordOf } from "../support/gateway.ts"
 import { get, open, raw, rawPost } from "../support/http.ts"
 import { cert, key } from "../support/selfSigned.ts"
 import { sharedGateway } from "../support/shared.ts"
@@ -281,6 +282,20 @@ describe("a connection", () => {
       assert.lengthOf(got.match(/HTTP\/1\.1 /g) ?? [], 1, got)
       caller.socket.destroy()
     }
+  })
+
+  it("is closed where it sends many requests without waiting, most of which are not worked on", async () => {
+    const [before, few] = [gateway.records().length, raw(gateway.port)]
+    few.write(line("GET /v1/models HTTP/1.1").repeat(10))
+    const got = await few.until(/(?:HTTP\/1\.1 200[\s\S]*){10}/)
+    assert.lengthOf(got.match(/HTTP\/1\.1 200/g) ?? [], 10)
+    few.socket.destroy()
+
+    const many = raw(gateway.port)
+    many.write("GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n".repeat(1000))
+    await many.closed()
+    await recordOf(gateway, (await get(`${gateway.url}/v1/models`)).headers.get("x-request-id"))
+    assert.isAtMost(gateway.records().length - before, 30)
   })
 
   it("is told to go on when its turn has come, and not behind a head", async () => {
