@@ -2,7 +2,7 @@
  * Checks JSON Web Tokens (RFC 7519, RFC 8725) with jose; what is added here is which tokens are looked at, and in which words they
  * are refused. An issuer's public keys come from a file, or are fetched from its address and kept while it cannot be reached.
  */
-import { Duration, Effect, Result, type Scope, Semaphore } from "effect"
+import { ByteSize, Duration, Effect, Result, type Scope, Semaphore, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientResponse } from "effect/http"
 import {
   createLocalJWKSet,
@@ -49,12 +49,21 @@ const innermost = (error: unknown): string => {
   return next instanceof Error ? innermost(next) : String(message || code)
 }
 
+/** Sets of keys are a few kilobytes. */
+const maxKeys = ByteSize.mebibytes(1)
+
 /** By Node's own `fetch`, which goes by the operator's proxy and TLS policy. Redirects are not followed. */
 export const fetchKeys = (url: string) =>
   HttpClient.get(url, { accept: "application/jwk-set+json, application/json" }).pipe(
     Effect.flatMap(HttpClientResponse.filterStatusOk),
-    Effect.flatMap(({ json }) => json),
-    Effect.flatMap((set) => Effect.try(() => keysIn(set))),
+    Effect.flatMap(({ stream }) =>
+      stream.pipe(
+        Stream.limitBytes(maxKeys, () => Stream.fail({ message: "they have more than 1 MiB" })),
+        Stream.decodeText,
+        Stream.mkString
+      )
+    ),
+    Effect.flatMap((text) => Effect.try(() => keysIn(JSON.parse(text)))),
     Effect.timeout("5 seconds"),
     Effect.provide(FetchHttpClient.layer),
     Effect.provideService(FetchHttpClient.RequestInit, { redirect: "error" }),

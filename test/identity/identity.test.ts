@@ -458,6 +458,26 @@ describe("the keys of an issuer", () => {
     })
   )
 
+  it.live("that sends without end is not listened to for long", () =>
+    Effect.gen(function* () {
+      let sent = 0
+      const endless = createServer((_, response) => {
+        const piece = Buffer.alloc(64 * 1024, " ")
+        const send = () => {
+          while (response.write(piece)) sent += piece.length
+          response.once("drain", send)
+        }
+        send()
+      }).listen(0, "127.0.0.1")
+      yield* Effect.promise(() => once(endless, "listening"))
+      const error = yield* Effect.flip(fetchKeys(`http://127.0.0.1:${Object(endless.address()).port}/keys`))
+      assert.match(error.message, /cannot be fetched: they have more than 1 MiB$/)
+      assert.isAtMost(sent, 32 * 1024 * 1024)
+      endless.close()
+      endless.closeAllConnections()
+    })
+  )
+
   it.live.each([
     ["none", undefined],
     ["one", "same"]
