@@ -5,7 +5,7 @@ import type { Governance } from "../contract/Governance.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import { type Frame, outputBytes, type Progress, type Protocol } from "../stream/Frame.ts"
 import { eventTypeOf, isFilter, isGuarded } from "../vendors/answer.ts"
-import { claudeFault, overlayUsage, tokensOf, totalsAtEnd } from "../vendors/claude/reply.ts"
+import { claudeFault, overlayUsage, thoughtBytes, tokensOf, totalsAtEnd } from "../vendors/claude/reply.ts"
 import { arrayOf, isObject, type JsonObject, numberOf, objectOf, omitNull, readObject, textOf } from "../wire/json.ts"
 import { readExactObject } from "../wire/parse.ts"
 import { jsonText } from "../wire/print.ts"
@@ -73,14 +73,14 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
       case "content_block_start": {
         if (type !== name) break
         const block = objectOf(objectOf(readExactObject(data)).content_block)
-        progress.bytes += outputBytes(block.text) + outputBytes(block.thinking) + outputBytes(block.input)
+        progress.bytes += outputBytes(block.text) + thoughtBytes(block) + outputBytes(block.input)
         return { event: name, data, calls: called(key, block) }
       }
       case "content_block_delta": {
         if (type !== name) break
         const delta = objectOf(fields.delta)
         const json = string(delta.partial_json)
-        progress.bytes += outputBytes(delta.text) + outputBytes(delta.thinking) + outputBytes(json)
+        progress.bytes += outputBytes(delta.text) + thoughtBytes(delta) + outputBytes(json)
         // Also before a block begins and after it has ended: clients join what they get.
         const calls: ReadonlyArray<CallPiece> = [{ type: "append", key, text: json }]
         return delta.type === "input_json_delta" ? { event: name, data, calls } : { event: name, data }

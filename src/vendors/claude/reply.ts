@@ -92,7 +92,7 @@ export const reader: Dialect["reader"] = (route, chat) => {
       addShown(textOf(block.text) ?? "", out)
     } else if (isThinking(block)) {
       const thought = { ...block }
-      unsent += bytesOf(thought)
+      unsent += thoughtBytes(thought)
       order.thinking(thought)
       openBlocks.set(at, { type: "thinking", block: thought })
     } else if (block.type === "tool_use") beginCall(at, block, out)
@@ -198,7 +198,8 @@ export const reader: Dialect["reader"] = (route, chat) => {
 }
 
 const thoughtTexts = ["thinking", "signature", "data"]
-const bytesOf = (block: JsonObject): number =>
+/** Bytes of thinking; what is not shown of it is in its signature or encrypted. */
+export const thoughtBytes = (block: JsonObject): number =>
   thoughtTexts.reduce((bytes, name) => bytes + Buffer.byteLength(textOf(block[name]) ?? ""), 0)
 
 /** Thinking and its signature arrive in fragments, and must be given back exactly. Returns how many bytes have come. */
@@ -207,7 +208,7 @@ const append = (block: { [key: string]: Json }, change: JsonObject): number => {
     const text = textOf(change[name])
     if (text !== undefined) block[name] = (textOf(block[name]) ?? "") + text
   }
-  return bytesOf(change)
+  return thoughtBytes(change)
 }
 
 /** The counts that are read of a usage; nothing else is kept. */

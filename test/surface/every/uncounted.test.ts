@@ -32,6 +32,12 @@ const thinking = (text: string) => ({
   index: 0,
   delta: { type: "thinking_delta", thinking: text }
 })
+const signed = (signature: string) => ({
+  type: "content_block_delta" as const,
+  index: 0,
+  delta: { type: "signature_delta", signature }
+})
+const redacted = (data: string) => blockStart(1, { type: "redacted_thinking", data })
 const called = { type: "tool_use", id: "toolu_1", name: "f", input: {} }
 const item = (type: string) =>
   named({
@@ -69,6 +75,8 @@ const vertex = (
 const ways: Readonly<{ [name: string]: Way }> = {
   "messages, text": vertex(messages, text, (said) => textDelta(0, said)),
   "messages, thinking": vertex(messages, { type: "thinking", thinking: "" }, thinking),
+  "messages, thinking that is not shown": vertex(messages, { type: "thinking", thinking: "" }, signed),
+  "messages, redacted thinking": vertex(messages, text, redacted),
   "messages, arguments": vertex(messages, called, (said) => jsonDelta(0, said)),
   "messages, text on Bedrock": {
     surface: messages,
@@ -80,6 +88,14 @@ const ways: Readonly<{ [name: string]: Way }> = {
   "chat, text of Claude": vertex(chat, text, (said) => textDelta(0, said)),
   "chat, thinking of Claude": {
     ...vertex(chat, { type: "thinking", thinking: "" }, thinking),
+    end: [blockStart(1, text), textDelta(1, "END")].map(sseFrame).join("")
+  },
+  "chat, thinking of Claude that is not shown": {
+    ...vertex(chat, { type: "thinking", thinking: "" }, signed),
+    end: [blockStart(1, text), textDelta(1, "END")].map(sseFrame).join("")
+  },
+  "chat, redacted thinking of Claude": {
+    ...vertex(chat, text, redacted),
     end: [blockStart(1, text), textDelta(1, "END")].map(sseFrame).join("")
   },
   "chat, arguments of Claude": vertex(chat, called, (said) => jsonDelta(0, said)),
