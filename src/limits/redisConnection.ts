@@ -1,7 +1,7 @@
 /** The connection to Redis: how it begins, how long an answer may take, and how it fails. */
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { type Context, Deferred, Duration, Effect, Fiber, Layer, References } from "effect"
-import type * as Redis from "effect/persistence/Redis"
+import * as Redis from "effect/persistence/Redis"
 import { ClientClosedError, ClientOfflineError, ErrorReply } from "redis"
 import { LedgerError } from "./Ledger.ts"
 
@@ -35,6 +35,25 @@ export const bounded = <A>(effect: Effect.Effect<A, Redis.RedisError>): Effect.E
   )
 
 /**
+ * Begins a new connection where a ping has no answer in time. The client's own ping waits for as long as it takes, and its limit of time
+ * sees bytes: a connection whose answers cannot be read, because something else came among them, would stay lost.
+ */
+const watchLayer = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const redis = yield* Redis.Redis
+    const { use } = yield* NodeRedis.NodeRedis
+    const reconnect = use((client) => {
+      client.destroy()
+      return client.connect()
+    })
+    yield* Effect.raceFirst(
+      Effect.exit(redis.send("PING")),
+      Effect.catch(patience, () => reconnect)
+    ).pipe(Effect.ignore, Effect.delay("2 seconds"), Effect.forever, Effect.forkScoped)
+  })
+)
+
+/**
  * Ends within a second. The client's own `close` waits for answers to all that it has sent, which a Redis that is silent never gives,
  * also while it connects.
  */
@@ -57,13 +76,12 @@ const endsInTime = <A, E>(layer: Layer.Layer<A, E>) =>
 export const layerConnection = (url: string): Layer.Layer<Redis.Redis | NodeRedis.NodeRedis, Redis.RedisError> =>
   Layer.suspend(() => {
     let connected = false
-    return NodeRedis.layer({
+    const connection = NodeRedis.layer({
       url,
       disableOfflineQueue: true,
-      pingInterval: 5000,
       socket: {
         connectTimeout: 5000,
-        // Notices a peer that vanished without closing; the ping keeps a quiet connection from looking like one.
+        // Notices a peer that vanished without closing while a connection begins; the ping keeps a quiet one from looking so.
         socketTimeout: 15_000,
         reconnectStrategy: (retries, cause) => (connected ? Math.min(2000, 50 * 2 ** Math.min(retries, 10)) : cause)
       }
@@ -74,7 +92,7 @@ export const layerConnection = (url: string): Layer.Layer<Redis.Redis | NodeRedi
         })
       ),
       // The client logs every attempt to reconnect; its users log once that Redis is lost.
-      Layer.provide(Layer.succeed(References.MinimumLogLevel, "Error")),
-      endsInTime
+      Layer.provide(Layer.succeed(References.MinimumLogLevel, "Error"))
     )
+    return endsInTime(Layer.provideMerge(watchLayer, connection))
   })

@@ -47,11 +47,13 @@ const resets = Effect.map(Metric.snapshot, (metrics) => {
 const breakable = async (to: number) => {
   let atReply = false
   const open = new Set<Socket>()
+  const callers = new Set<Socket>()
   const breakNow = () => {
     for (const socket of open) socket.destroy()
   }
   const server = createServer((caller) => {
     const redis = connect(to, "127.0.0.1")
+    callers.add(caller.on("close", () => callers.delete(caller)))
     for (const [one, other] of [
       [caller, redis],
       [redis, caller]
@@ -75,6 +77,10 @@ const breakable = async (to: number) => {
   return {
     port: (server.address() as AddressInfo).port,
     breakNow,
+    /** Says what the server does not. */
+    say: (bytes: string) => {
+      for (const caller of callers) caller.write(bytes)
+    },
     /** At the next thing that the server says, which is lost. */
     breakAtReply: () => {
       atReply = true
@@ -277,6 +283,25 @@ describe.skipIf(!hasOwnRedis)("Redis lost", () => {
         )
         yield* becomes(streams, 0)
         yield* becomes(tokens, 0)
+      }).pipe(Effect.provide(stores(`redis://127.0.0.1:${wire.port}`, [])))
+    })
+  )
+
+  it.live("answers that cannot be read any more begin a new connection", () =>
+    Effect.gen(function* () {
+      const redis = yield* redisServer
+      const wire = yield* Effect.acquireRelease(
+        Effect.promise(() => breakable(Number(new URL(redis.url).port))),
+        ({ stop }) => Effect.promise(stop)
+      )
+      yield* Effect.gen(function* () {
+        const { reserve } = yield* Quota
+        const use = Effect.scoped(reserve(callerWith({ monthlyTokens: 1000 }), whole(100)))
+        yield* use
+        // A text that takes in all that comes after it.
+        wire.say("$99999999999\r\n")
+        assert.strictEqual((yield* Effect.flip(use)).code, "quota-store")
+        yield* soon(use)
       }).pipe(Effect.provide(stores(`redis://127.0.0.1:${wire.port}`, [])))
     })
   )
