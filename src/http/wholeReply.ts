@@ -6,7 +6,7 @@ import type { Body, Provider, Reply } from "../cloud/Provider.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
 import { governanceOfCalls } from "../governance/accumulate.ts"
 import type { GatewaySettings } from "../Settings.ts"
-import type { Answer, AnswerBody, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
+import type { AnswerBody, Prepared, Ready, ScannedAnswer, Surface } from "../surfaces/Surface.ts"
 import { print } from "../wire/print.ts"
 import { inOneTurn, inSlices } from "../wire/slices.ts"
 import type { ReplyGuards } from "./Guarding.ts"
@@ -20,7 +20,7 @@ interface WholeReplyOptions<P extends Prepared> extends Ready<P> {
 }
 
 /** Records an answer in the span of its call and in the request's record, where several calls add up. */
-const recordAnswer = (record: RequestRecord, { span }: Reply, answer: Answer): void => {
+const recordAnswer = (record: RequestRecord, { span }: Reply, answer: ScannedAnswer): void => {
   const { failure, filtered, finishReason, flags, tokens } = answer
   if (tokens !== undefined) {
     record.addTokens(tokens)
@@ -56,7 +56,7 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
     }
     const { body, calls, ...summary } = answered.success
     const governance = yield* inSlices(governanceOfCalls(calls, scanMode))
-    const answer: Answer = { ...summary, body: body(governance), flags: governance?.flags.length ?? 0 }
+    const answer: ScannedAnswer = { ...summary, body: body(governance), flags: governance?.flags.length ?? 0 }
     recordAnswer(record, reply, answer)
     if (replyGuards === undefined) return answer
     return { ...answer, body: yield* replyGuards.reply(answer.body, reply.body) }

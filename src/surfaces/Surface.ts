@@ -65,14 +65,14 @@ export interface Ready<P extends Prepared> {
 export type AnswerBody = string | Uint8Array | object
 
 /** A whole reply, before its tool calls are scanned. */
-export interface Rendered extends Summary {
+export interface Answer extends Summary {
   readonly calls: ReadonlyArray<Called>
   /** The caller's body, with what the scan found. */
   readonly body: (governance: Governance | undefined) => AnswerBody
 }
 
-/** A whole reply, as it goes to the caller. */
-export interface Answer extends Summary {
+/** The same after the scan, as it goes to the caller. */
+export interface ScannedAnswer extends Summary {
   readonly body: AnswerBody
   readonly flags: number
 }
@@ -108,11 +108,11 @@ export interface Surface<Request extends NamesModel, P extends Prepared, E exten
     prepared: P,
     reply: Pick<Reply, "body" | "bytes">,
     scrub: Scrub
-  ) => Result.Result<Rendered, UpstreamFault>
+  ) => Result.Result<Answer, UpstreamFault>
   /** Translates a streamed reply; absent where the surface has no streams. */
   readonly protocol?: ((prepared: P, scrub: Scrub) => Protocol) | undefined
   /** Makes one body of the answers of several calls. */
-  readonly join?: ((prepared: P, answers: ReadonlyArray<Answer>) => AnswerBody) | undefined
+  readonly join?: ((prepared: P, answers: ReadonlyArray<ScannedAnswer>) => AnswerBody) | undefined
   /** The error with the index of the call that failed. */
   readonly errorAt?: ((error: GatewayError, at: number) => GatewayError) | undefined
 }

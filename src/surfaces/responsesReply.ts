@@ -9,7 +9,7 @@ import type { Summary } from "../stream/Frame.ts"
 import { isFilter, isGuarded } from "../vendors/answer.ts"
 import { countedTokens } from "../vendors/openaiUsage.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf, without } from "../wire/json.ts"
-import type { Rendered } from "./Surface.ts"
+import type { Answer } from "./Surface.ts"
 
 const secretField = "encrypted_content"
 const encryptedType = "compaction"
@@ -85,7 +85,7 @@ export const summarize = (response: JsonObject): Summary => {
 }
 
 /** The answer of a whole reply. Its bytes stay as they came where nothing must change. */
-export const answerOf = (bytes: Buffer, response: JsonObject, scrub: Scrub): Result.Result<Rendered, UpstreamFault> => {
+export const answerOf = (bytes: Buffer, response: JsonObject, scrub: Scrub): Result.Result<Answer, UpstreamFault> => {
   if (response.object !== "response") return Result.fail(invalidBody)
   const failed = scrubbedError(response, scrub)
   return Result.succeed({

@@ -47,7 +47,7 @@ export const servedOf = ({ service_tier, system_fingerprint }: JsonObject): Serv
   return Record.isEmptyRecord(served) ? undefined : served
 }
 
-export interface Answer extends Ending {
+export interface ChatAnswer extends Ending {
   readonly message: Completion["choices"][number]["message"]
   readonly usage: Tokens
 }
@@ -56,7 +56,7 @@ export interface Answer extends Ending {
  * Content is null only where there are calls or a refusal, so that callers can send the message back; an empty answer is an empty
  * string. `refusal` is null where there is none, because OpenAI's schema demands the key.
  */
-const messageOf = (pieces: ReadonlyArray<Piece>): Answer["message"] => {
+const messageOf = (pieces: ReadonlyArray<Piece>): ChatAnswer["message"] => {
   const said = (type: "text" | "refusal") => pieces.flatMap((piece) => (piece.type === type ? piece.text : [])).join("")
   const [text, refusal] = [said("text"), said("refusal")]
   const cited = pieces.filter((piece) => piece.type === "annotations")
@@ -90,7 +90,7 @@ export const listsOf = ({ candidates, choices, content, output }: JsonObject): R
     output
   ].map(arrayOf)
 
-export const readAnswer = (reader: ReplyReader, body: JsonObject): Result.Result<Answer, UpstreamFault> => {
+export const readAnswer = (reader: ReplyReader, body: JsonObject): Result.Result<ChatAnswer, UpstreamFault> => {
   if (listsOf(body).some(({ length }) => length > maxParts)) return Result.fail(invalidBody)
   const pieces: Array<Piece> = []
   const fault = reader.whole(body, pieces)
@@ -178,7 +178,7 @@ export const makeUsage = ({ input, output, cached, cacheWrites, reasoning }: Tok
 
 /** `logprobs` is null where there are none, because OpenAI's schema demands the key. */
 export const renderCompletion = (
-  { finishReason, logprobs, message, served, usage }: Answer,
+  { finishReason, logprobs, message, served, usage }: ChatAnswer,
   { id, created, model }: Heading,
   governance?: Governance
 ): Completion => ({

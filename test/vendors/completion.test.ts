@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Option, Result, Schema } from "effect"
 import { invalidBody } from "../../src/catalog/UpstreamFault.ts"
 import { Completion, CompletionChunk } from "../../src/contract/ChatReply.ts"
-import { type Answer, chunkWriter, readAnswer, renderCompletion } from "../../src/vendors/answer.ts"
+import { type ChatAnswer, chunkWriter, readAnswer, renderCompletion } from "../../src/vendors/answer.ts"
 import type { Piece, ReplyReader } from "../../src/vendors/Dialect.ts"
 import type { JsonObject } from "../../src/wire/json.ts"
 import { azure, call, chunksOf, dialect, flash, sonnet, terra } from "./support.ts"
@@ -24,7 +24,7 @@ const parse = (texts: ReadonlyArray<string>) => {
 const deltas = (texts: ReadonlyArray<string>) => parse(texts).map((chunk) => chunk.choices[0].delta)
 
 describe("a completion", () => {
-  const answer: Answer = {
+  const answer: ChatAnswer = {
     message: { role: "assistant", content: "a", refusal: null },
     finishReason: "stop",
     usage: tokens

@@ -9,7 +9,7 @@ import type { UpstreamFault } from "../../src/catalog/UpstreamFault.ts"
 import { ChatRequest } from "../../src/contract/Chat.ts"
 import type { Governance } from "../../src/contract/Governance.ts"
 import { Adjusted } from "../../src/vendors/adjustments.ts"
-import { type Answer, type chunkWriter, makeUsage, readAnswer } from "../../src/vendors/answer.ts"
+import { type ChatAnswer, type chunkWriter, makeUsage, readAnswer } from "../../src/vendors/answer.ts"
 import type { Ending, Piece, ReplyReader } from "../../src/vendors/Dialect.ts"
 import { dialectOf } from "../../src/vendors/dialects.ts"
 import type { Json, JsonObject } from "../../src/wire/json.ts"
@@ -66,7 +66,7 @@ export const dialect = (route: Route) => {
       const adjusted = new Adjusted()
       return Result.map(dialect.request(chat, route, adjusted), (body) => ({ body, adjusted: [...adjusted] }))
     },
-    reply: (body: JsonObject, route: Route, asked = chat({})): Result.Result<Answer, UpstreamFault> =>
+    reply: (body: JsonObject, route: Route, asked = chat({})): Result.Result<ChatAnswer, UpstreamFault> =>
       readAnswer(dialect.reader(route, asked), body),
     stream: (route: Route, asked = chat({})): ReplyReader => dialect.reader(route, asked)
   }
@@ -88,7 +88,7 @@ export const failureOf = <E>(result: Result.Result<unknown, E>): E => Result.get
 export const refusal = (route: Route, fields: object): GatewayError =>
   failureOf(dialect(route).request(chat(fields), route))
 
-export const hear = (route: Route, body: JsonObject): Answer => Result.getOrThrow(dialect(route).reply(body, route))
+export const hear = (route: Route, body: JsonObject): ChatAnswer => Result.getOrThrow(dialect(route).reply(body, route))
 
 export interface Heard {
   readonly pieces: ReadonlyArray<Piece>
@@ -147,7 +147,7 @@ export const folded = ({ pieces, ending }: Heard) => ({
   usage: ending.usage && makeUsage(ending.usage)
 })
 
-export const foldedAnswer = (answer: Answer) => ({
+export const foldedAnswer = (answer: ChatAnswer) => ({
   text: answer.message.content ?? "",
   calls: (answer.message.tool_calls ?? []).map((call) => ({
     name: call.function.name,
