@@ -35,6 +35,12 @@ const most = 500
 
 class Strange extends LedgerError {}
 
+/** What the scripts answer, which a server that is no Redis, or another in its place, may not. */
+const isAnswer = (answer: unknown): answer is ReadonlyArray<string> =>
+  Array.isArray(answer) && answer.every((text) => typeof text === "string")
+
+const unknownAnswer = new LedgerError({ message: "Redis: an answer that no script gives", doubtful: true })
+
 export interface RedisLedgerOptions {
   /** The epoch that earlier processes here have seen. */
   readonly before?: string | undefined
@@ -91,6 +97,7 @@ export const makeRedisLedger = Effect.fnUntraced(function* ({
   /** In the epoch that is in force; fails where it is over. */
   const attempt = (run: (epoch: string) => Effect.Effect<ReadonlyArray<string>, Redis.RedisError>) =>
     Effect.suspend(() => bounded(run(epoch))).pipe(
+      Effect.filterOrFail(isAnswer, () => unknownAnswer),
       Effect.filterOrFail(
         ([first]) => first !== strange,
         () => new Strange({ message: "Redis has lost its counts again" })
@@ -107,11 +114,13 @@ export const makeRedisLedger = Effect.fnUntraced(function* ({
   const hold = Effect.fnUntraced(function* (request: Parameters<typeof sendHold>[1]) {
     // The epoch may be another one when the answer comes.
     const askedIn = epoch
-    const [granted, ...numbers] = yield* attempt((epoch) => sendHold(epoch, request))
+    const [granted, ...texts] = yield* attempt((epoch) => sendHold(epoch, request))
+    const numbers = texts.map(Number)
+    if (numbers.length !== 3 * request.demands.length || !numbers.every(Number.isFinite)) return yield* unknownAnswer
     const now = yield* steadyMillis
     if (granted === "1" && request.id !== undefined) openIn.set(request.id, askedIn)
     const shares = request.demands.map(({ account }, n) => {
-      const [spent = 0, held = 0, amount = 0] = numbers.slice(3 * n, 3 * n + 3).map(Number)
+      const [spent = 0, held = 0, amount = 0] = numbers.slice(3 * n, 3 * n + 3)
       see(account, spent, now)
       return { spent, held, amount }
     })

@@ -1,10 +1,13 @@
-/** Answers of a Redis that comes late, beside what real ones show (outage.test.ts). */
+/** Answers of a Redis that come late or that are none, beside what real ones show (outage.test.ts). */
 import { assert, it } from "@effect/vitest"
-import { Context, Deferred, Duration, Effect, Fiber } from "effect"
+import { Context, Deferred, Duration, Effect, Fiber, Layer, Logger } from "effect"
 import * as Redis from "effect/persistence/Redis"
 import { Ledger } from "../../src/limits/Ledger.ts"
+import { Quota } from "../../src/limits/Quota.ts"
+import { RateLimit } from "../../src/limits/RateLimit.ts"
 import { makeRedisLedger } from "../../src/limits/redisLedger.ts"
 import { holdScript, settleScript, strange } from "../../src/limits/redisScripts.ts"
+import { callerWith, whole } from "./support.ts"
 
 it.effect("what was held before the counts were lost is held again, also where its answer comes after that", () =>
   Effect.gen(function* () {
@@ -51,4 +54,28 @@ it.effect("what was held before the counts were lost is held again, also where i
       "settle slow in the second"
     ])
   })
+)
+
+it.live.each([[null], [1], ["1"], [[]], [["1", ["0"], "0", "1"]], [["1", "0", "x", "1"]], [["1", "0", "0", "1", "0"]]])(
+  "what no script answers is a store that is lost: %j",
+  (answer) =>
+    Effect.gen(function* () {
+      const redis = { send: () => Effect.succeed("epoch"), eval: () => () => Effect.succeed(answer) }
+      const context = yield* Effect.provideService(makeRedisLedger(), Redis.Redis, redis as never)
+      const ledger = Context.get(context, Ledger)
+      const demands = [{ account: { name: "a", keep: Duration.days(1) }, limit: 9, amount: 1, least: 1 }]
+      assert.isTrue((yield* Effect.flip(ledger.take(demands))).doubtful)
+      const given = Layer.mergeAll(RateLimit.layer("1 minute"), Quota.layer("1 minute")).pipe(
+        Layer.provide(Layer.succeed(Ledger, ledger)),
+        Layer.provide(Logger.layer([]))
+      )
+      yield* Effect.gen(function* () {
+        const key = callerWith({ monthlyTokens: 10, requestsPerMinute: 1 })
+        const { take } = yield* RateLimit
+        yield* take(key)
+        assert.strictEqual((yield* Effect.flip(take(key))).reason, "rate-limit")
+        const { reserve } = yield* Quota
+        assert.strictEqual((yield* Effect.flip(Effect.scoped(reserve(key, whole(1))))).code, "quota-store")
+      }).pipe(Effect.provide(given))
+    })
 )
