@@ -5,7 +5,7 @@ import { type GatewayError, noRoom } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import { hostOf } from "../settings/fields.ts"
 import { decode } from "../stream/reply.ts"
-import type { ResponseNames } from "../telemetry/spans.ts"
+import type { CallSpan, ResponseNames } from "../telemetry/spans.ts"
 import { isObject, type JsonObject, objectOf, readObject, textOf } from "../wire/json.ts"
 import { type Numbers, parseReply } from "../wire/parse.ts"
 import { beginningOf, print } from "../wire/print.ts"
@@ -31,6 +31,18 @@ const responseNames = (body: JsonObject): ResponseNames => {
   return {
     model: shown(inner.model) ?? shown(inner.modelVersion),
     id: shown(inner.id) ?? shown(inner.responseId)
+  }
+}
+
+/** Reads the names in the first events of a stream. */
+const nameReader = (span: CallSpan) => {
+  let left = earlyEvents
+  return (events: ReadonlyArray<Event>): void => {
+    for (const { data } of events.slice(0, left)) {
+      const read = () => responseNames((data.length > maxEarlyEvent ? undefined : readObject(data)) ?? {})
+      left = span.named(read) ? 0 : left - 1
+      if (left === 0) return
+    }
   }
 }
 
@@ -98,24 +110,23 @@ export const makeProvider = (cloud: Cloud) =>
     const stream = (asked: UpstreamCall): Stream.Stream<Event, GatewayError> => {
       const call = { ...asked, stream: true }
       const { record, route } = call
-      let unnamed = 0
       return Stream.unwrap(
-        Effect.map(Effect.tap(open(call), noteEnd), ({ attempt, response }) =>
-          decode({
-            decoder: cloud.framing(call).decoder(),
-            onBytes: () => {
-              attempt.lastBytesAt = performance.now()
-              attempt.span.chunk()
-            },
-            onEarlyEvent: ({ data }) =>
-              attempt.span.named(() =>
-                responseNames((data.length > maxEarlyEvent ? undefined : readObject(data)) ?? {})
-              ) || ++unnamed === earlyEvents,
-            hold: (bytes) => (record.takeMemory(bytes) ? undefined : noRoom),
-            framingError: (failure) => framingError(failure, scrub(route)),
-            clientError
-          })(response.stream)
-        )
+        Effect.map(Effect.tap(open(call), noteEnd), ({ attempt, response }) => {
+          const readNames = nameReader(attempt.span)
+          return response.stream.pipe(
+            Stream.mapError(clientError),
+            decode({
+              decoder: cloud.framing(call).decoder(),
+              onRead: (events) => {
+                attempt.lastBytesAt = performance.now()
+                attempt.span.chunk()
+                readNames(events)
+              },
+              hold: (bytes) => (record.takeMemory(bytes) ? undefined : noRoom),
+              framingError: (failure) => framingError(failure, scrub(route))
+            })
+          )
+        })
       )
     }
 

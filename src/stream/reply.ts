@@ -54,12 +54,12 @@ export interface Step<B, E> {
 }
 
 /** The steps of one stream: pure but for their own state. */
-export interface Stage<A, B, E, E2 = E> {
+export interface Stage<A, B, E> {
   readonly onArray: (items: ReadonlyArray<A>) => Step<B, E>
   /** The stream before this stage has ended. */
   readonly onDone: () => Step<B, E>
   /** The stream before this stage has failed. */
-  readonly onFailure: (cause: Cause.Cause<E2>) => Step<B, E>
+  readonly onFailure: (cause: Cause.Cause<E>) => Step<B, E>
 }
 
 /** Emits nothing, and fails as the stream before did. */
@@ -70,8 +70,8 @@ export const failed = <E>(cause: Cause.Cause<E>): Step<never, E> => ({ emit: [],
  * end of the stream before differs from its failure. Each further operator would cost an effect an array.
  */
 export const stage =
-  <A, B, E, E2 = E>(make: () => Stage<A, B, E, E2>) =>
-  (self: Stream.Stream<A, E2>): Stream.Stream<B, E> =>
+  <A, B, E>(make: () => Stage<A, B, E>) =>
+  (self: Stream.Stream<A, E>): Stream.Stream<B, E> =>
     Stream.transformPull(self, (upstream) =>
       Effect.sync(() => {
         const { onArray, onDone, onFailure } = make()
@@ -93,23 +93,18 @@ export const stage =
 
 // The stages, in their order.
 
-export interface DecodeOptions<E, E2> {
+export interface DecodeOptions<E> {
   readonly decoder: Decoder
-  readonly onBytes: () => void
-  /** Called with each event until it returns true. */
-  readonly onEarlyEvent: (event: Event) => boolean
+  /** Called for each read of the network, with the events that it completed. */
+  readonly onRead: (events: ReadonlyArray<Event>) => void
   /** Takes memory for bytes of an incomplete event; a negative number gives it back. Returns an error where there is none left. */
   readonly hold: (bytes: number) => E | undefined
   readonly framingError: (failure: FramingFailure) => E
-  /** Of a failure of the connection. */
-  readonly clientError: (failure: E2) => E
 }
 
 /** All events of a network chunk come in one array. Events before a failure are kept. */
-export const decode = <E, E2>(options: DecodeOptions<E, E2>) =>
-  stage<Uint8Array, Event, E, E2>(() => {
-    const { clientError, decoder, framingError, hold, onBytes, onEarlyEvent } = options
-    let seenEnough = false
+export const decode = <E>({ decoder, framingError, hold, onRead }: DecodeOptions<E>) =>
+  stage<Uint8Array, Event, E>(() => {
     let pending = 0
     const step = ({ events, failure }: Decoded) => ({
       emit: events,
@@ -117,7 +112,6 @@ export const decode = <E, E2>(options: DecodeOptions<E, E2>) =>
     })
     return {
       onArray: (chunks) => {
-        onBytes()
         const events: Array<Event> = []
         let bytes = 0
         let failure: FramingFailure | undefined
@@ -128,7 +122,7 @@ export const decode = <E, E2>(options: DecodeOptions<E, E2>) =>
           failure = decoded.failure
           if (failure !== undefined) break
         }
-        if (!seenEnough) seenEnough = events.some(onEarlyEvent)
+        onRead(events)
         if (failure !== undefined) return step({ events, failure })
         const before = pending
         pending = events.length > 0 ? 0 : pending + bytes
@@ -136,7 +130,7 @@ export const decode = <E, E2>(options: DecodeOptions<E, E2>) =>
         return { emit: events, end: refused === undefined ? undefined : Effect.fail(refused) }
       },
       onDone: () => step(decoder.end()),
-      onFailure: (cause) => failed(Cause.map(cause, clientError))
+      onFailure: failed
     }
   })
 

@@ -6,17 +6,15 @@ import { sse } from "../../src/stream/framing.ts"
 import { type DecodeOptions, decode, encode } from "../../src/stream/reply.ts"
 import { keepAlive } from "../../src/wire/sse.ts"
 
-type Options = DecodeOptions<string, string>
+type Options = DecodeOptions<string>
 
 /** What comes of these network reads, each with its chunks, and how it ends. */
 const decoded = (reads: ReadonlyArray<ReadonlyArray<string>>, more: Partial<Options> = {}, failure?: string) => {
   const options: Options = {
     decoder: sse(),
-    onBytes: () => {},
-    onEarlyEvent: () => true,
+    onRead: () => {},
     hold: () => undefined,
     framingError: ({ _tag }) => _tag,
-    clientError: (failure) => failure,
     ...more
   }
   const bytes = Stream.flatMap(Stream.fromIterable(reads), (chunks) =>
@@ -58,17 +56,13 @@ describe("the bytes of a cloud", () => {
     assert.deepStrictEqual(decoded(reads, { decoder: failing() }), { arrays: ["1", "2"], end: "FramingError" })
   })
 
-  it("are noticed at each read, and with its first events until they are enough", () => {
-    let reads = 0
-    const firsts: Array<string> = []
-    decoded([["da"], ["ta: 1\n\ndata: 2\n\n"], ["data: 3\n\n"]], {
-      onBytes: () => reads++,
-      onEarlyEvent: ({ data }) => firsts.push(data) === 2
-    })
-    assert.strictEqual(reads, 3)
-    assert.deepStrictEqual(firsts, ["1", "2"])
-    decoded([["data: 1\n\nda"]], { decoder: failing(), onEarlyEvent: ({ data }) => firsts.push(data) === 3 })
-    assert.deepStrictEqual(firsts, ["1", "2", "1"], "also when its framing fails in the same read")
+  it("are noticed at each read, with the events that it completed", () => {
+    const seen: Array<string> = []
+    const onRead: Options["onRead"] = (events) => seen.push(events.map(({ data }) => data).join())
+    decoded([["da"], ["ta: 1\n\ndata: 2\n\n"], ["data: 3\n\n"]], { onRead })
+    assert.deepStrictEqual(seen.splice(0), ["", "1,2", "3"])
+    decoded([["data: 1\n\nda"]], { decoder: failing(), onRead })
+    assert.deepStrictEqual(seen, ["1"], "also when its framing fails in the same read")
   })
 
   it("of an event that is not complete take memory, which its end gives back", () => {

@@ -65,13 +65,11 @@ export const streamed = (
 ): StreamedReply => {
   const ends = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b).concat(bytes.length)
   const pieces = ends.map((end, at) => bytes.subarray(ends[at - 1] ?? 0, end))
-  const decoded = decode<GatewayError, GatewayError>({
+  const decoded = decode<GatewayError>({
     decoder: makeDecoder(),
-    onBytes: nothing,
-    onEarlyEvent: () => true,
+    onRead: nothing,
     hold: () => undefined,
-    framingError: (failure) => framingError(failure, unscrubbed),
-    clientError: (error) => error
+    framingError: (failure) => framingError(failure, unscrubbed)
   })
   return Effect.runSync(replied(protocol, decoded(Stream.rechunk(Stream.fromIterable(pieces), 1))))
 }
