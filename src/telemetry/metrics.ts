@@ -112,10 +112,11 @@ export const recordRequest = (
   used: Tokens | undefined
 ): void => {
   const { firstEventAt, startedAt, surface = "other" } = facts
-  // Requests without a team, or without a key, have no such label.
+  // Requests without a team, or without a caller, have no such label. Of those that are refused there may be any number: every subject
+  // of a trusted issuer has an ID.
   const user = {
     team: by === "none" ? undefined : facts.caller?.team?.name,
-    key: by === "key" ? facts.keyId : undefined
+    key: by === "key" && facts.caller !== undefined ? facts.keyId : undefined
   }
   const sandbox = sandboxLabel(isSimulated(facts.cloud))
   const timed = { surface, stream: String(facts.stream), ...sandbox }

@@ -27,4 +27,21 @@ describe("GATEWAY_METRICS_BY", () => {
       assert.deepInclude(found("gateway_tokens_total"), { type: "output", ...labels })
     })
   )
+
+  it.effect("key, but of callers that are refused, who may be any number", () =>
+    Effect.gen(function* () {
+      for (let n = 0; n < 5; n++) {
+        const refused = facts("chat", undefined)
+        refused.caller = undefined
+        refused.refusedId = `jwt_${n}`
+        recordRequest("key", refused, "forbidden", 1, undefined)
+      }
+      const all = yield* Metric.snapshot
+      const found = all.filter(({ attributes }) => attributes?.outcome === "forbidden")
+      assert.deepStrictEqual(
+        found.map(({ attributes }) => attributes?.key),
+        [undefined]
+      )
+    })
+  )
 })
