@@ -1,162 +1,21 @@
-/**
- * The chat completions surface: one format for models of every vendor (docs/api.md#chat-completions). In its stream a vendor's
- * events become chunks, and the flags ride on the final one (docs/api.md#chat-stream).
- */
+/** The chat completions surface: one format for models of every vendor (docs/api.md#chat-completions). */
 import { Result } from "effect"
 import { internal, invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
-import { estimateOf, isCount, reservedOutput, type Tokens } from "../catalog/Tokens.ts"
+import { reservedOutput } from "../catalog/Tokens.ts"
 import { ChatRequest } from "../contract/Chat.ts"
-import { type ApiError, apiErrorBody } from "../contract/Errors.ts"
-import type { CallPiece } from "../governance/accumulate.ts"
-import type { Frame, Progress, Protocol } from "../stream/Frame.ts"
+import type { ApiError } from "../contract/Errors.ts"
 import { Adjusted } from "../vendors/adjustments.ts"
-import { chunkWriter, type Heading, makeUsage, readAnswer, renderCompletion } from "../vendors/answer.ts"
 import { choiceOf, toolsOf } from "../vendors/chatRequest.ts"
-import type { Dialect, Ending, Piece, Pieces, ReplyReader } from "../vendors/Dialect.ts"
+import type { Dialect, ReplyReader } from "../vendors/Dialect.ts"
 import { dialectOf, reportLeftOut } from "../vendors/dialects.ts"
 import { jsonTexts, printInputs } from "../vendors/toolCalls.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../wire/json.ts"
 import { plainPaths, strip } from "../wire/strip.ts"
 import { isNothing, ownFields, refuseCloudFields, refuseOutside } from "./boundary.ts"
+import { type Asked, chatAnswer, chatProtocol } from "./chatReply.ts"
 import { apiError } from "./errorResponse.ts"
 import type { Counts, Prepared, Surface } from "./Surface.ts"
-
-const done: Frame = { data: "[DONE]" }
-
-const callPiece = (piece: Piece): CallPiece | undefined => {
-  switch (piece.type) {
-    case "call":
-      return { type: "start", key: piece.index, id: piece.id, name: piece.name }
-    case "arguments":
-      return { type: "append", key: piece.index, text: piece.text }
-    default:
-      return undefined
-  }
-}
-
-/** What a reply needs to know of its request. */
-interface Asked {
-  readonly heading: Heading
-  readonly inputEstimate: number
-  readonly includeUsage: boolean
-}
-
-/** Pieces are taken one at a time, because lists of pieces and of chunks would double what an event allocates. */
-export const chatProtocol = (asked: Asked & { readonly reader: ReplyReader }): Protocol => {
-  const { heading, includeUsage, inputEstimate, reader } = asked
-  const writer = chunkWriter({ ...heading, includeUsage })
-  const progress: Progress = { end: undefined, early: false, bytes: 0, unsent: 0, held: 0 }
-  /** How many events of the cloud have come. */
-  let events = 0
-  let begun = false
-  /** No text and no call has come yet. */
-  let silent = true
-  let ending: Ending | undefined
-  /** Calls that are complete, to be reported with the next frame. */
-  let completed: Array<CallPiece> = []
-  let frames: Array<Frame> = []
-
-  /** A frame with a piece of a call, and the ends of calls before it. */
-  const frameOf = (data: string, call?: CallPiece): Frame => {
-    if (call === undefined && completed.length === 0) return { data }
-    const calls = completed
-    if (call !== undefined) calls.push(call)
-    completed = []
-    return { data, calls }
-  }
-
-  /** Emits the first chunk, once. */
-  const begin = (): void => {
-    if (!begun) frames.push({ data: writer.role })
-    begun = true
-  }
-
-  const out: Pieces = {
-    push: (piece) => {
-      if (piece.type !== "extra") silent = false
-      if ("text" in piece) progress.bytes += Buffer.byteLength(piece.text)
-      if (piece.type === "call-end") {
-        completed.push({ type: "end", key: piece.index })
-        return
-      }
-      begin()
-      const data = writer.write(piece)
-      if (data !== undefined) frames.push(frameOf(data, callPiece(piece)))
-    }
-  }
-
-  /** The frames since the last time. */
-  const takeFrames = (): ReadonlyArray<Frame> => {
-    const all = frames
-    frames = []
-    return all
-  }
-
-  /** The cloud's counts at its end; an estimate from what has come where there are none. */
-  const usageOf = (counted: Tokens | undefined): Tokens => {
-    const received = { stream: true, events, bytes: progress.bytes + (reader.unsent?.() ?? 0), inputEstimate }
-    return counted !== undefined && isCount(counted, received) ? counted : estimateOf(reader.usage(), received)
-  }
-
-  /** The final chunk, with the flag where there is one. */
-  const finish = (): void => {
-    const pieces: Array<Piece> = []
-    const ended = reader.end(pieces)
-    if (Result.isFailure(ended)) {
-      progress.end = ended.failure
-      return
-    }
-    for (const piece of pieces) out.push(piece)
-    const all = { ...ended.success, usage: usageOf(ended.success.usage) }
-    ending = all
-    // Empty content rather than none, so that callers can send the message back.
-    if (silent) out.push({ type: "text", text: "" })
-    frames.push({
-      ...frameOf(writer.finish(all, undefined)),
-      flagged: (governance) => [{ data: writer.finish(all, governance) }]
-    })
-    frames.push(done)
-    progress.end = "complete"
-  }
-
-  return {
-    progress,
-    step: (array) => {
-      for (const event of array) {
-        events++
-        const fault = reader.step(event, out)
-        if (fault !== undefined) {
-          progress.end = fault
-          break
-        }
-        // Thinking emits nothing: the caller gets the first chunk with the cloud's first event anyway.
-        begin()
-        if (reader.ended()) {
-          finish()
-          progress.early = reader.stopped?.() === true
-          break
-        }
-      }
-      progress.unsent = reader.unsent?.() ?? 0
-      progress.held = reader.held?.() ?? 0
-      return takeFrames()
-    },
-    onHalt: () => {
-      finish()
-      return takeFrames()
-    },
-    inBand: (error, governance) => [
-      { data: JSON.stringify({ ...apiErrorBody(apiError(error)), x_gateway_governance: governance }) }
-    ],
-    usage: () => (includeUsage ? makeUsage(ending?.usage ?? usageOf(undefined)) : undefined),
-    summary: () => ({
-      tokens: ending?.usage ?? reader.usage(),
-      finishReason: ending?.finishReason,
-      filtered: ending?.finishReason === "content_filter"
-    })
-  }
-}
 
 interface PreparedChat extends Prepared, Asked {
   readonly reader: () => ReplyReader
@@ -294,17 +153,6 @@ export const chat: Surface<ChatRequest, PreparedChat, ApiError> = {
     }))
   },
   beforeAnswer: printInputs,
-  answer: ({ heading, inputEstimate, reader }, { body, bytes }) =>
-    Result.map(readAnswer(reader(), body), (answer) => {
-      const received = { stream: false, events: 0, bytes: bytes.length, inputEstimate }
-      const usage = isCount(answer.usage, received) ? answer.usage : estimateOf(answer.usage, received)
-      return {
-        calls: (answer.message.tool_calls ?? []).map(({ id, function: called }) => ({ id, ...called })),
-        body: (governance) => renderCompletion({ ...answer, usage }, heading, governance),
-        tokens: usage,
-        finishReason: answer.finishReason,
-        filtered: answer.finishReason === "content_filter"
-      }
-    }),
+  answer: (prepared, reply) => chatAnswer({ ...prepared, reader: prepared.reader() }, reply),
   protocol: (prepared) => chatProtocol({ ...prepared, reader: prepared.reader() })
 }

@@ -1,17 +1,12 @@
-/**
- * Answers to chat requests: what the dialects' answers have in common (docs/api.md#chat-answers), and how they are written, as one
- * object or as a stream of chunks (docs/api.md#chat-stream).
- */
+/** What replies to chat requests have in common in the formats of all vendors (docs/api.md#chat-answers). */
 import { hash, randomBytes } from "node:crypto"
 import { Predicate, Record, Result } from "effect"
-import type { Tokens } from "../catalog/Tokens.ts"
-import { type Broken, invalidBody, type UpstreamFault, unfinished } from "../catalog/UpstreamFault.ts"
+import { type Broken, unfinished } from "../catalog/UpstreamFault.ts"
 import { chatLimits } from "../contract/ChatMessage.ts"
-import type { Completion, CompletionChunk, FinishReason, Usage } from "../contract/ChatReply.ts"
-import type { Governance } from "../contract/Governance.ts"
+import type { FinishReason } from "../contract/ChatReply.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { meaningsOf } from "../wire/words.ts"
-import type { Ending, Piece, Pieces, ReplyReader, Served } from "./Dialect.ts"
+import type { Pieces, Served } from "./Dialect.ts"
 
 /** An ID that is the same each time for the same text: `call_` and so many hexadecimal digits. */
 export const digestId = (text: string, digits: number): string => `call_${hash("sha256", text).slice(0, digits)}`
@@ -29,13 +24,6 @@ export const callId = (given: Json | undefined): string => {
 export const finishOf = (reason: FinishReason, calls: number): FinishReason =>
   reason === "stop" && calls > 0 ? "tool_calls" : reason
 
-const makeCall = (id: string, name: string, args: string, extra: JsonObject | undefined) => ({
-  id,
-  type: "function" as const,
-  function: { name, arguments: args },
-  ...(extra === undefined ? {} : { extra_content: extra })
-})
-
 /** The piece of a text; an empty one is none. */
 export const addText = (text: string, out: Pieces, logprobs?: JsonObject, type: "text" | "refusal" = "text"): void => {
   if (text !== "") out.push(logprobs === undefined ? { type, text } : { type, text, logprobs })
@@ -47,40 +35,6 @@ export const servedOf = ({ service_tier, system_fingerprint }: JsonObject): Serv
   return Record.isEmptyRecord(served) ? undefined : served
 }
 
-export interface ChatAnswer extends Ending {
-  readonly message: Completion["choices"][number]["message"]
-  readonly usage: Tokens
-}
-
-/**
- * Content is null only where there are calls or a refusal, so that callers can send the message back; an empty answer is an empty
- * string. `refusal` is null where there is none, because OpenAI's schema demands the key.
- */
-const messageOf = (pieces: ReadonlyArray<Piece>): ChatAnswer["message"] => {
-  const said = (type: "text" | "refusal") => pieces.flatMap((piece) => (piece.type === type ? piece.text : [])).join("")
-  const [text, refusal] = [said("text"), said("refusal")]
-  const cited = pieces.filter((piece) => piece.type === "annotations")
-  const extra = pieces.findLast((piece) => piece.type === "extra")?.extra
-  const args = new Map<number, string>()
-  for (const piece of pieces) {
-    if (piece.type === "arguments") args.set(piece.index, (args.get(piece.index) ?? "") + piece.text)
-  }
-  const calls = pieces
-    .filter((piece) => piece.type === "call")
-    .map(({ extra, id, index, name }) => makeCall(id, name, args.get(index) ?? "", extra))
-  return {
-    role: "assistant",
-    content: text === "" && (calls.length > 0 || refusal !== "") ? null : text,
-    refusal: refusal === "" ? null : refusal,
-    ...(cited.length === 0 ? {} : { annotations: cited.flatMap(({ annotations }) => annotations) }),
-    ...(calls.length === 0 ? {} : { tool_calls: calls }),
-    ...(extra === undefined ? {} : { extra_content: extra })
-  }
-}
-
-/** Most blocks, parts, calls or items of a whole reply, which is read in one step: more than the longest answer of a model has. */
-const maxParts = 10_000
-
 /** The lists of a reply's blocks, parts, calls or items, in the formats of all vendors. */
 export const listsOf = ({ candidates, choices, content, output }: JsonObject): ReadonlyArray<ReadonlyArray<Json>> =>
   [
@@ -89,18 +43,6 @@ export const listsOf = ({ candidates, choices, content, output }: JsonObject): R
     objectOf(objectOf(arrayOf(choices)[0]).message).tool_calls,
     output
   ].map(arrayOf)
-
-export const readAnswer = (reader: ReplyReader, body: JsonObject): Result.Result<ChatAnswer, UpstreamFault> => {
-  if (listsOf(body).some(({ length }) => length > maxParts)) return Result.fail(invalidBody)
-  const pieces: Array<Piece> = []
-  const fault = reader.whole(body, pieces)
-  if (fault !== undefined) return Result.fail(fault)
-  return Result.map(reader.end(pieces), (ending) => ({
-    ...ending,
-    message: messageOf(pieces),
-    usage: ending.usage ?? { input: 0, output: 0 }
-  }))
-}
 
 /** `failed`: there is no usable answer. */
 type Meaning = FinishReason | "failed"
@@ -153,92 +95,3 @@ export const eventTypeOf = ({ type, error }: JsonObject): string | undefined =>
 
 /** Whether a guardrail of Bedrock replaced the answer; its finish reason may be that of a normal end. */
 export const isGuarded = (body: JsonObject): boolean => (body["amazon-bedrock-guardrailAction"] ?? "NONE") !== "NONE"
-
-/** The same in every chunk of an answer; clients drop chunks that differ. */
-export interface Heading {
-  readonly id: string
-  /** Unix time in seconds. */
-  readonly created: number
-  /** The ID that the caller asked for. */
-  readonly model: string
-}
-
-/** Token counts in the chat format. */
-export const makeUsage = ({ input, output, cached, cacheWrites, reasoning }: Tokens): Usage => ({
-  prompt_tokens: input,
-  completion_tokens: output,
-  total_tokens: input + output,
-  ...((cached ?? cacheWrites) === undefined
-    ? {}
-    : {
-        prompt_tokens_details: { cached_tokens: cached ?? 0, ...(cacheWrites && { cache_write_tokens: cacheWrites }) }
-      }),
-  ...(reasoning === undefined ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } })
-})
-
-/** `logprobs` is null where there are none, because OpenAI's schema demands the key. */
-export const renderCompletion = (
-  { finishReason, logprobs, message, served, usage }: ChatAnswer,
-  { id, created, model }: Heading,
-  governance?: Governance
-): Completion => ({
-  id,
-  object: "chat.completion",
-  created,
-  model,
-  choices: [{ index: 0, message, logprobs: logprobs ?? null, finish_reason: finishReason }],
-  usage: makeUsage(usage),
-  ...served,
-  ...(governance === undefined ? {} : { x_gateway_governance: governance })
-})
-
-type Choice = CompletionChunk["choices"][number]
-type Delta = Choice["delta"]
-
-/** Writes the chunks of one stream, as the JSON text of each. */
-export const chunkWriter = ({ includeUsage, id, created, model }: Heading & { readonly includeUsage: boolean }) => {
-  const print = (choice: Choice, ending: Partial<CompletionChunk> = {}): string => {
-    const chunk: CompletionChunk = { id, object: "chat.completion.chunk", created, model, choices: [choice], ...ending }
-    return JSON.stringify(chunk)
-  }
-  return {
-    /** The first chunk. */
-    role: print({ index: 0, delta: { role: "assistant" }, finish_reason: null }),
-    /** The chunk of a piece; undefined for one without a delta. */
-    write: (piece: Piece): string | undefined => {
-      const delta = deltaOf(piece)
-      if (delta === undefined) return undefined
-      const logprobs = "logprobs" in piece ? { logprobs: piece.logprobs } : {}
-      return print({ index: 0, delta, ...logprobs, finish_reason: null })
-    },
-    /** The one final chunk, with usage where it was asked for and the flag where there is one. */
-    finish: ({ finishReason, usage, served }: Ending, governance: Governance | undefined): string =>
-      print(
-        { index: 0, delta: {}, finish_reason: finishReason },
-        {
-          ...(includeUsage && usage !== undefined ? { usage: makeUsage(usage) } : {}),
-          ...served,
-          ...(governance === undefined ? {} : { x_gateway_governance: governance })
-        }
-      )
-  }
-}
-
-const deltaOf = (piece: Piece): Delta | undefined => {
-  switch (piece.type) {
-    case "text":
-      return { content: piece.text }
-    case "refusal":
-      return { refusal: piece.text }
-    case "annotations":
-      return { annotations: piece.annotations }
-    case "arguments":
-      return { tool_calls: [{ index: piece.index, function: { arguments: piece.text } }] }
-    case "call":
-      return { tool_calls: [{ index: piece.index, ...makeCall(piece.id, piece.name, "", piece.extra) }] }
-    case "extra":
-      return { extra_content: piece.extra }
-    case "call-end":
-      return undefined
-  }
-}

@@ -3,7 +3,7 @@
 import type { Route } from "../../src/catalog/Route.ts"
 import type { Accumulator } from "../../src/governance/accumulate.ts"
 import type { Protocol } from "../../src/stream/Frame.ts"
-import { chatProtocol } from "../../src/surfaces/chat.ts"
+import { chatProtocol } from "../../src/surfaces/chatReply.ts"
 import { messagesProtocol } from "../../src/surfaces/messagesStream.ts"
 import { responsesProtocol } from "../../src/surfaces/responsesStream.ts"
 import type { Event } from "../../src/wire/sse.ts"

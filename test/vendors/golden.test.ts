@@ -8,7 +8,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { Cloud } from "../../src/catalog/clouds.ts"
 import { Completion } from "../../src/contract/ChatReply.ts"
-import { chunkWriter, renderCompletion } from "../../src/vendors/answer.ts"
+import { chunkWriter, renderCompletion } from "../../src/surfaces/chatReply.ts"
 import { asked, chunksOf, folded, foldedAnswer, hear, hearStream, routeOf, withoutRandomIds } from "./support.ts"
 
 const Golden = Schema.Struct({

@@ -7,7 +7,7 @@ import { Result } from "effect"
 import OpenAI from "openai"
 import { chatAccumulator } from "../../src/client/accumulate.ts"
 import type { ChatCompletionChunk } from "../../src/client/contract.ts"
-import { chunkWriter, renderCompletion } from "../../src/vendors/answer.ts"
+import { chunkWriter, renderCompletion } from "../../src/surfaces/chatReply.ts"
 import { arrayOf, type Json, type JsonObject, objectOf } from "../../src/wire/json.ts"
 import { chunksOf, flash, hear, hearStream, say, sonnet } from "./support.ts"
 

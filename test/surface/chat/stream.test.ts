@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { cut } from "../../../src/catalog/UpstreamFault.ts"
-import { chatProtocol } from "../../../src/surfaces/chat.ts"
+import { chatProtocol } from "../../../src/surfaces/chatReply.ts"
 import { chat, folded, foldedWhole } from "../../support/chat.ts"
 import { kinds, saying, sixModels } from "../../support/chatKinds.ts"
 import { calling, rounded, sharedChatStreams, tools } from "../../support/chatStreams.ts"

@@ -5,7 +5,7 @@ import { noRoom } from "../../../src/catalog/GatewayError.ts"
 import { unreadable } from "../../../src/catalog/UpstreamFault.ts"
 import { makeAccumulator } from "../../../src/governance/accumulate.ts"
 import type { Protocol } from "../../../src/stream/Frame.ts"
-import { chatProtocol } from "../../../src/surfaces/chat.ts"
+import { chatProtocol } from "../../../src/surfaces/chatReply.ts"
 import { messagesProtocol } from "../../../src/surfaces/messagesStream.ts"
 import {
   blockStart,

@@ -5,7 +5,7 @@ import OpenAI from "openai"
 import type { Route } from "../../../src/catalog/Route.ts"
 import { chatAccumulator } from "../../../src/client/accumulate.ts"
 import type { ChatCompletionChunk } from "../../../src/client/contract.ts"
-import { chunkWriter, renderCompletion } from "../../../src/vendors/answer.ts"
+import { chunkWriter, renderCompletion } from "../../../src/surfaces/chatReply.ts"
 import { arrayOf, type Json, type JsonObject, objectOf } from "../../../src/wire/json.ts"
 import { adjusted, asked, chat, chunksOf, dialect, hear, hearStream, opus, opusBedrock, sonnet } from "../support.ts"
 

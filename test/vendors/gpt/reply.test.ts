@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { invalidBody } from "../../../src/catalog/UpstreamFault.ts"
-import { makeUsage } from "../../../src/vendors/answer.ts"
+import { makeUsage } from "../../../src/surfaces/chatReply.ts"
 import type { Json, JsonObject } from "../../../src/wire/json.ts"
 import { azure, call, dialect, failureOf, hear, oss, terra } from "../support.ts"
 
