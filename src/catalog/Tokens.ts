@@ -1,6 +1,7 @@
 /** Tokens of a request: counted, estimated, charged, reserved; and what they cost (docs/decisions.md#prices). */
-import { compact, type JsonObject, numberOf, objectOf } from "../wire/json.ts"
+import { compact, type Json, type JsonObject, numberOf, objectOf } from "../wire/json.ts"
 import type { Model, Prices } from "./Catalog.ts"
+import type { Operation } from "./names.ts"
 
 /** As the cloud counted them, unless `estimated`; cached input and what was written to a cache are part of `input`, reasoning of `output`. */
 export interface Tokens {
@@ -62,13 +63,17 @@ export const estimateOf = (soFar: Tokens | undefined, received: Received): Token
 /** Tokens that are reserved where the body has no limit. */
 const unlimited = 4096
 
-/** The output limit of a body of any vendor, in tokens, which is reserved of a quota (docs/decisions.md#limits-and-quotas). */
-export const reservedOutput = (body: JsonObject, { maxOutputTokens }: Model): number => {
-  const sent =
-    numberOf(body.max_tokens) ??
-    numberOf(body.max_completion_tokens) ??
-    numberOf(body.max_output_tokens) ??
-    numberOf(objectOf(body.generationConfig).maxOutputTokens)
+/** Where the body of an API has its output limit. A field of another API may stand beside it, and limits nothing. */
+const limitIn: Readonly<Partial<Record<Operation, (body: JsonObject) => Json | undefined>>> = {
+  messages: ({ max_tokens }) => max_tokens,
+  chat: ({ max_completion_tokens }) => max_completion_tokens,
+  responses: ({ max_output_tokens }) => max_output_tokens,
+  content: ({ generationConfig }) => objectOf(generationConfig).maxOutputTokens
+}
+
+/** The output limit of a body, in tokens, which is reserved of a quota (docs/decisions.md#limits-and-quotas). */
+export const reservedOutput = (operation: Operation, body: JsonObject, { maxOutputTokens }: Model): number => {
+  const sent = numberOf(limitIn[operation]?.(body))
   // The cloud refuses a negative limit.
   return Math.min(sent !== undefined && sent >= 0 ? Math.ceil(sent) : unlimited, maxOutputTokens)
 }

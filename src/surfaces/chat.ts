@@ -145,7 +145,7 @@ export const chat: Surface<ChatRequest, PreparedChat, ApiError> = {
       bodies: [stripped(body, route, adjusted)],
       adjusted: [...adjusted],
       stream: request.stream === true,
-      maxOutput: reservedOutput(body, route.model),
+      maxOutput: reservedOutput(route.deployment.api, body, route.model),
       reader: readerFor(dialect, route, request),
       heading: { id: `chatcmpl-${id}`, created: Math.floor(startedAt / 1000), model: request.model },
       inputEstimate,

@@ -124,7 +124,7 @@ const prepare =
       operation: counting ? "count" : "messages",
       bodies: [streamed ? { ...body, stream } : body],
       stream: streamed,
-      maxOutput: counting ? undefined : reservedOutput(body, model),
+      maxOutput: counting ? undefined : reservedOutput("messages", body, model),
       model: model.id,
       emulated,
       adjusted: [...adjusted],

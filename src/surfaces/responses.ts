@@ -158,7 +158,7 @@ const prepare = (request: ResponsesRequest, route: Route): Result.Result<Prepare
     bodies: [body],
     stream: stream === true,
     adjusted: [...adjusted],
-    maxOutput: reservedOutput(body, model)
+    maxOutput: reservedOutput("responses", body, model)
   })
 }
 

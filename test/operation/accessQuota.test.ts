@@ -21,6 +21,7 @@ const raceLimit = 20 * racingTokens
 const longPrompt = `[sandbox: delay=20s] ${"x".repeat(40_000)}`
 const { file, secrets } = keysFileWith(directory, {
   ok: plenty,
+  extra: plenty,
   refused: plenty,
   errors: plenty,
   cancelled: plenty,
@@ -92,6 +93,17 @@ describe("the monthly quota", () => {
     }
     const listed = await start(["keys", "list"], { GATEWAY_KEYS_FILE: file, GATEWAY_STATE_DIR: stateDir }).ended
     assert.match(listed.stdout, new RegExp(`^ok .* 10000000 +${spent("ok")} +0.00 +\\d{4}-`, "m"))
+  })
+
+  it.concurrent("is reserved by the limit that the cloud's API has, and by no other that stands beside it", async () => {
+    const limits = { max_tokens: 1, max_output_tokens: 1, generationConfig: { maxOutputTokens: 1 } }
+    for (const [path, body, extra] of [
+      ["/v1/chat/completions", { messages: [{ role: "user", content: "hi" }] }, { ...limits, max_tokens: undefined }],
+      ["/v1/responses", { input: "hi", max_output_tokens: 4096 }, { ...limits, max_output_tokens: 4096 }]
+    ] as const) {
+      await post(`${gateway.url}${path}`, { model: "gpt-5.1:il5", ...body, ...extra }, { "x-api-key": secrets.extra })
+    }
+    for (const { quota } of await settled("extra", 2)) assert.isAbove(quota?.reserved ?? 0, 4096)
   })
 
   it.concurrent("a refused request costs nothing", async () => {
