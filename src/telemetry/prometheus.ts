@@ -45,6 +45,8 @@ export const prometheusLayer = (options: { readonly host: string; readonly port:
           : undefined
       }
       const answer: RequestListener = (request, response) => {
+        // One of too many that a connection sent together (`sockets.ts`).
+        if (response.destroyed) return
         request.resume()
         const refused = refuse(request)
         if (refused === undefined) return handlers.get(request.url ?? "")?.(request, response)
