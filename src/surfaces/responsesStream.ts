@@ -136,10 +136,9 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
     switch (name) {
       case "response.compaction.compacting":
         return undefined
-      case "error": {
-        progress.end = responsesFault(isObject(fields.error) ? fields.error : fields)
+      case "error":
+        progress.end = responsesFault(fields)
         return undefined
-      }
       case "response.output_item.added":
       case "response.output_item.done":
         return item(name, data, fields)

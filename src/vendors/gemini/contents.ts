@@ -109,7 +109,7 @@ const signatureOf = ({ extra_content }: MessageOf<"assistant"> | ToolCall): stri
 }
 
 /**
- * The vendor's own ID of a call, where it gave one (`callExtra` in its reply). Others are not sent: a cloud whose API has no such field
+ * The vendor's own ID of a call, where it gave one with its reply. Others are not sent: a cloud whose API has no such field
  * refuses it (docs/upstreams.md#gemini).
  */
 const vendorId = (call: ToolCall): string | undefined =>

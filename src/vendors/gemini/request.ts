@@ -36,7 +36,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) =>
     reportUnread(chat, { translated: wantsLogprobs(chat, route) ? withLogprobs : translated, unsupported }, adjusted)
     // A forced choice is not translated (docs/api.md#reasoning, rule 7).
     const mode = choiceFor(chat, false, adjusted) === "none" ? "NONE" : "AUTO"
-    const tools = toolsOf(chat).map((tool) => declaration(tool, adjusted))
+    const tools = toolsOf(chat).map((tool) => toolFor(tool, adjusted))
     if (toolsOf(chat).some((tool) => tool.function.strict === true)) adjusted.removed("tools.function.strict")
     const schema = jsonFormat(chat)?.schema
     // Where the deployment has refused the schema, that the answer is JSON is still enforced.
@@ -57,7 +57,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) =>
 const describing = ["anyOf", "oneOf", "allOf", "additionalProperties", "patternProperties"]
 
 /** A function without parameters has no schema: the vendor refuses an object without properties. */
-const declaration = (tool: Tool, adjusted: Adjusted): JsonObject => {
+const toolFor = (tool: Tool, adjusted: Adjusted): JsonObject => {
   const parameters = toolSchema(parametersOf(tool), () => adjusted.removed("tools.function.parameters.$ref"))
   const bare =
     Object.keys(objectOf(parameters.properties)).length === 0 && !describing.some((keyword) => keyword in parameters)

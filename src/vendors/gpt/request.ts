@@ -59,7 +59,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
       stop: stops.length === 0 ? undefined : (textOf(chat.stop) ?? stops),
       model: deployment.model,
       messages: messagesOf(chat.messages),
-      tools: noTools ? undefined : toolsOf(chat).map((given) => tool(given, adjusted)),
+      tools: noTools ? undefined : toolsOf(chat).map((given) => toolFor(given, adjusted)),
       max_completion_tokens: chatMaxTokens(chat),
       reasoning_effort: model.thinking.api === "effort" ? effort : undefined,
       parallel_tool_calls: noTools ? undefined : parallelFor(chat, effort, adjusted),
@@ -84,14 +84,14 @@ const ownField: Readonly<Partial<Record<ChatMessage["role"], string>>> = { assis
 const messagesOf = (messages: ReadonlyArray<ChatMessage>): ReadonlyArray<JsonObject> => {
   const sent: Array<{ readonly kept: JsonObject; readonly texts: Array<string>; readonly calls: Array<Json> }> = []
   for (const given of messages) {
-    const calls = given.role === "assistant" ? (given.tool_calls ?? []).map(toolCall) : []
+    const calls = given.role === "assistant" ? (given.tool_calls ?? []).map(callFor) : []
     const last = sent.at(-1)
     if (given.role === "assistant" && last !== undefined && last.calls.length > 0) {
       for (const text of assistantTexts(given)) last.texts.push(text)
       for (const call of calls) last.calls.push(call)
       continue
     }
-    const kept = message(given)
+    const kept = messageFor(given)
     sent.push({ kept, calls, texts: typeof kept.content === "string" && kept.content !== "" ? [kept.content] : [] })
   }
   return sent.map(({ calls, kept, texts }) => {
@@ -101,22 +101,22 @@ const messagesOf = (messages: ReadonlyArray<ChatMessage>): ReadonlyArray<JsonObj
 }
 
 /** `developer` and `system` are not mixed; nulls and empty lists are left out. */
-const message = (message: ChatMessage): JsonObject => {
+const messageFor = (message: ChatMessage): JsonObject => {
   const kept = omitNull(message, (name) => messageFields.has(name) || name === ownField[message.role])
   if (message.role === "developer") kept.role = "system"
-  if (Array.isArray(message.content)) kept.content = message.content.map(part)
+  if (Array.isArray(message.content)) kept.content = message.content.map(partFor)
   return kept
 }
 
 /** Only the fields of the vendor's own: callers of several vendors mark parts for the others (`cache_control`). */
-const part = (part: ContentPart): JsonObject => {
+const partFor = (part: ContentPart): JsonObject => {
   if (part.type === "text") return { type: "text", text: part.text }
   if (part.type === "file") return part // no model of this dialect takes one
   const { url, detail } = part.image_url
   return { type: "image_url", image_url: compact({ url, detail: detail ?? undefined }) }
 }
 
-const toolCall = ({ id, function: { name, arguments: args } }: ToolCall): JsonObject => ({
+const callFor = ({ id, function: { name, arguments: args } }: ToolCall): JsonObject => ({
   id,
   type: "function",
   function: { name: historyName(name), arguments: args }
@@ -125,7 +125,7 @@ const toolCall = ({ id, function: { name, arguments: args } }: ToolCall): JsonOb
 // Tools
 
 /** Parameters that are given must be a schema of type object with properties (docs/upstreams.md#functions). */
-const tool = (tool: Tool, adjusted: Adjusted): JsonObject => {
+const toolFor = (tool: Tool, adjusted: Adjusted): JsonObject => {
   const { name, description, parameters, strict } = tool.function
   return {
     type: "function",

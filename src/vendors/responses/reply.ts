@@ -28,14 +28,12 @@ import { addText, callId, eventTypeOf, finishOf, finishOfWord, isGuarded, served
 import type { Dialect, Pieces, Served } from "../Dialect.ts"
 import { answerTokens } from "../openaiUsage.ts"
 
-/** Of an `error` event, or of the `error` of a response that failed. */
-export const responsesFault = (detail: JsonObject): Refused =>
-  refused(
-    errorStatusOf(detail.code) ?? statusOfWord(detail.code),
-    textOf(detail.message) ?? "the model failed",
-    undefined,
-    isFiltered(detail)
-  )
+/** Of an `error` event, or of a response that failed: an event may have the fields of its error itself. */
+export const responsesFault = (holder: JsonObject): Refused => {
+  const error = isObject(holder.error) ? holder.error : holder
+  const status = errorStatusOf(error.code) ?? statusOfWord(error.code)
+  return refused(status, textOf(error.message) ?? "the model failed", undefined, isFiltered(error))
+}
 
 /** What a message takes that has spoken, in bytes, about. */
 const heldPerPlace = 32
@@ -154,7 +152,7 @@ export const reader: Dialect["reader"] = (route) => {
         case "response.failed":
           return conclude({ ...objectOf(fields.response), status: type.slice("response.".length) }, out)
         case "error":
-          return responsesFault(isObject(fields.error) ? fields.error : fields)
+          return responsesFault(fields)
         default:
           if (!isEventName(type ?? "")) return unreadable
       }
@@ -196,7 +194,7 @@ const finishIn = (response: JsonObject): Result.Result<FinishReason, UpstreamFau
     case "incomplete":
       return finishOfWord(textOf(objectOf(response.incomplete_details).reason), guarded)
     case "failed":
-      return Result.fail(responsesFault(objectOf(response.error)))
+      return Result.fail(responsesFault(response))
     default:
       return Result.fail(invalidBody)
   }

@@ -47,13 +47,13 @@ export const request: Dialect["request"] = (chat, { model, deployment }, adjuste
     compact({
       ...Object.fromEntries(passed.map((name) => [name, chat[name] ?? undefined])),
       model: deployment.model,
-      input: chat.messages.flatMap(items),
+      input: chat.messages.flatMap(itemsFor),
       store: false,
       reasoning: model.thinking.api === "effort" ? { effort } : undefined,
-      max_output_tokens: limitOf(chat, adjusted),
-      text: textFormat(chat),
+      max_output_tokens: limitFor(chat, adjusted),
+      text: formatFor(chat),
       ...sampling(chat, isSupported(model.sampling, effort !== "none"), adjusted),
-      ...tools(chat, model, effort, adjusted),
+      ...toolsFor(chat, model, effort, adjusted),
       stream: chat.stream === true ? true : undefined
     })
   )
@@ -63,36 +63,36 @@ export const request: Dialect["request"] = (chat, { model, deployment }, adjuste
 
 const said = (role: string, content: Json): JsonObject => ({ type: "message", role, content })
 
-const items = (message: ChatMessage): ReadonlyArray<JsonObject> => {
+const itemsFor = (message: ChatMessage): ReadonlyArray<JsonObject> => {
   switch (message.role) {
     case "system":
     case "developer":
       return [said("developer", message.content)]
     case "user": {
       const { content } = message
-      return [said("user", typeof content === "string" ? content : content.map(part))]
+      return [said("user", typeof content === "string" ? content : content.map(partFor))]
     }
     case "assistant": {
       // A refusal is what the assistant said, too.
       const texts = [message.content, textOf(message.refusal)]
-      const calls = (message.tool_calls ?? []).map(call)
+      const calls = (message.tool_calls ?? []).map(callFor)
       return [...texts.flatMap((text) => (text ? [said("assistant", text)] : [])), ...calls]
     }
     case "tool":
-      return [{ type: "function_call_output", call_id: callId(message.tool_call_id), output: message.content }]
+      return [{ type: "function_call_output", call_id: vendorId(message.tool_call_id), output: message.content }]
   }
 }
 
-const part = (part: ContentPart): JsonObject => {
+const partFor = (part: ContentPart): JsonObject => {
   if (part.type === "text") return { type: "input_text", text: part.text }
   if (part.type === "file") return { type: "input_file", ...part.file } // no model of this dialect takes one
   const { url, detail } = part.image_url
   return { type: "input_image", image_url: url, detail: detail ?? "auto" }
 }
 
-const call = ({ id, function: { name, arguments: args } }: ToolCall): JsonObject => ({
+const callFor = ({ id, function: { name, arguments: args } }: ToolCall): JsonObject => ({
   type: "function_call",
-  call_id: callId(id),
+  call_id: vendorId(id),
   name: historyName(name),
   arguments: args
 })
@@ -101,23 +101,23 @@ const call = ({ id, function: { name, arguments: args } }: ToolCall): JsonObject
 const maxCallId = 64
 
 /** An ID that is too long is shortened the same way in a call and in its result. */
-const callId = (id: string): string => (id.length <= maxCallId ? id : digestId(id, 32))
+const vendorId = (id: string): string => (id.length <= maxCallId ? id : digestId(id, 32))
 
 // Tools
 
-const tools = (chat: ChatRequest, model: Model, effort: Effort, adjusted: Adjusted): JsonObject => {
+const toolsFor = (chat: ChatRequest, model: Model, effort: Effort, adjusted: Adjusted): JsonObject => {
   const given = toolsOf(chat)
   if (given.length === 0) return {}
   const choice = choiceFor(chat, isSupported(model.forcedToolChoice, effort !== "none"), adjusted)
   return compact({
-    tools: given.map((each) => tool(each, adjusted)),
+    tools: given.map((tool) => toolFor(tool, adjusted)),
     tool_choice: typeof choice === "object" ? { type: "function", name: choice.name } : choice,
     parallel_tool_calls: parallelFor(chat, effort, adjusted)
   })
 }
 
 /** The API's own default for `strict` is true, and chat's is false. */
-const tool = (tool: Tool, adjusted: Adjusted): JsonObject => {
+const toolFor = (tool: Tool, adjusted: Adjusted): JsonObject => {
   const { name, description, strict } = tool.function
   return compact({
     type: "function",
@@ -131,7 +131,7 @@ const tool = (tool: Tool, adjusted: Adjusted): JsonObject => {
 // The format of the answer
 
 /** `response_format` and `verbosity`: the same words in another place. */
-const textFormat = (chat: ChatRequest): JsonObject | undefined => {
+const formatFor = (chat: ChatRequest): JsonObject | undefined => {
   const { type = "text", json_schema } = objectOf(chat.response_format)
   const { name, description, schema, strict } = objectOf(type === "json_schema" ? json_schema : undefined)
   const format = type === "text" ? undefined : omitNull({ type, name, description, schema, strict })
@@ -161,7 +161,7 @@ const sampling = (chat: ChatRequest, taken: boolean, adjusted: Adjusted): JsonOb
   })
 }
 
-const limitOf = (chat: ChatRequest, adjusted: Adjusted): number | undefined => {
+const limitFor = (chat: ChatRequest, adjusted: Adjusted): number | undefined => {
   const limit = chatMaxTokens(chat)
   if (limit === undefined || limit >= minOutput) return limit
   adjusted.changed("max_tokens", limit, minOutput)
