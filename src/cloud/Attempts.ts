@@ -4,7 +4,7 @@
  * has its own span.
  */
 import { Context, Effect, Layer, type Scope } from "effect"
-import type { HttpClientResponse } from "effect/http"
+import type { HttpClientRequest, HttpClientResponse } from "effect/http"
 import { cloudFacts } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import { Clouds } from "../Settings.ts"
@@ -26,7 +26,7 @@ import {
 } from "./fault.ts"
 import type { Attempt, CallKind, CallRecord, Cloud, Provider, UpstreamCall } from "./Provider.ts"
 import type { CallContext } from "./Response.ts"
-import { type Address, addressOf, makeBreaker, makeRegions } from "./regions.ts"
+import { addressOf, makeBreaker, makeRegions } from "./regions.ts"
 
 /** A reply whose head says success; its reader ends the span of the attempt. */
 export interface OpenReply {
@@ -63,6 +63,10 @@ export const endOnFailure =
       })
     )
 
+/** The type that a reply to this call must have. */
+const typeOf = (cloud: Cloud, call: CallKind): string =>
+  call.stream ? cloud.framing(call).contentType : "application/json"
+
 /** Refuses a redirect, and a 200 that is not of the promised type. */
 const refuseHead = (contentType: string, { headers, status }: HttpClientResponse.HttpClientResponse) => {
   if (status >= 300 && status < 400) return unexpected("a redirect, which is not followed", "redirect", status)
@@ -77,14 +81,11 @@ const requestIdHeaders = ["x-amzn-requestid", "request-id", "apim-request-id", "
 const requestIdOf = ({ headers }: HttpClientResponse.HttpClientResponse) =>
   requestIdHeaders.flatMap((name) => beginningOf(headers[name] ?? "", 200) || [])[0]
 
-/** A call as it is sent to any region. */
+/** A call as it is sent to any region; the headers are those of the cloud's `message`. */
 interface Printed {
   readonly call: UpstreamCall & CallKind
   readonly body: Uint8Array
-  /** Those of the cloud's `message`. */
   readonly headers: Readonly<Record<string, string>>
-  /** The headers of the last attempt, with its credentials. */
-  signed: AuthHeaders
 }
 
 /** Makes the calls of a cloud. All clouds share the connections, the circuit breakers and the limits of regions. */
@@ -96,26 +97,22 @@ const makeAttempts = Effect.gen(function* () {
   const regions = makeRegions()
 
   return (cloud: Cloud, auth: Credential, scrub: Provider["Service"]["scrub"]) => {
-    const { endpoint } = cloud
-
-    const sendTo = Effect.fnUntraced(function* (printed: Printed, address: Address, attempt: Attempt) {
-      const { body, call, headers } = printed
+    /** Fails for any reply but a 200 of the promised type. */
+    const send = Effect.fnUntraced(function* (
+      call: Printed["call"],
+      request: HttpClientRequest.HttpClientRequest,
+      circuit: string,
+      attempt: Attempt
+    ) {
       const { region, span } = attempt
-      const contentType = call.stream ? cloud.framing(call).contentType : "application/json"
-      const given = { "content-type": "application/json", accept: contentType, ...headers }
-      printed.signed = yield* Effect.mapError(
-        auth.headers({ url: address.url, region, headers: given, body }),
-        credentialsUnavailable
-      )
-      const request = postJson(address.url, printed.signed, body)
       const context = contextOf(attempt, call.record, call.deadline)
       const sent = Effect.provideService(client.execute(request), CurrentCall, context)
-      const response = yield* withBreaker(address.circuit, Effect.mapError(sent, clientError))
+      const response = yield* withBreaker(circuit, Effect.mapError(sent, clientError))
       attempt.requestId = requestIdOf(response)
       span.answered(response.status)
       if (limited.has(response.status))
         regions.markLimited(call.route.deployment, region, retryAfterOf(response.headers))
-      const refused = refuseHead(contentType, response)
+      const refused = refuseHead(typeOf(cloud, call), response)
       if (refused !== undefined) return yield* refused
       if (response.status === 200) return { response, attempt }
       // The status is enough where the body cannot be read.
@@ -123,42 +120,53 @@ const makeAttempts = Effect.gen(function* () {
       return yield* faultError(statusFault(response.status, response.headers, text), scrub(call.route))
     })
 
-    /** Fails for any reply but a 200 of the promised type. */
-    return (printed: Printed) => {
-      const { call } = printed
+    return ({ body, call, headers }: Printed) => {
       const { operation, record, route, stream } = call
       const { deployment, level, model } = route
-      const { provider } = cloudFacts[deployment.cloud]
-      const named = {
-        operation,
-        stream,
-        sandbox: simulated,
-        provider,
-        model: model.id,
-        level,
-        deployment: deployment.model
-      }
+      const given = { "content-type": "application/json", accept: typeOf(cloud, call), ...headers }
+      /** The headers of the last attempt, with its credentials. */
+      let signed: AuthHeaders = {}
 
       const tryOnce = (region: string): Effect.Effect<OpenReply, GatewayError, Scope.Scope> =>
         Effect.suspend(() => {
-          const address = addressOf(cloud, call, region)
-          const span = openSpan({ ...named, address: address.host, port: address.port, region }, record.span)
+          const { circuit, host, port, url } = addressOf(cloud, call, region)
+          const span = openSpan(
+            {
+              operation,
+              stream,
+              sandbox: simulated,
+              provider: cloudFacts[deployment.cloud].provider,
+              model: model.id,
+              level,
+              deployment: deployment.model,
+              address: host,
+              port,
+              region
+            },
+            record.span
+          )
           const attempt: Attempt = { region, span, sent: false, requestId: undefined, lastBytesAt: 0 }
           record.attempts.push(attempt)
-          return endOnFailure(span)(sendTo(printed, address, attempt))
+          const sign = Effect.mapError(auth.headers({ url, region, headers: given, body }), credentialsUnavailable)
+          return endOnFailure(span)(
+            Effect.flatMap(sign, (own) => {
+              signed = own
+              return send(call, postJson(url, own, body), circuit, attempt)
+            })
+          )
         })
 
       /** Once more with new credentials where the cloud refused these. */
       const tryRegion = (region: string) =>
         Effect.catch(tryOnce(region), (error) => {
           if (auth.refresh === undefined || !unauthorized.has(error.upstreamStatus)) return Effect.fail(error)
-          const refreshed = Effect.mapError(auth.refresh(printed.signed), (failure) =>
+          const refreshed = Effect.mapError(auth.refresh(signed), (failure) =>
             credentialsUnavailable(failure, error.upstreamStatus)
           )
           return Effect.andThen(refreshed, tryOnce(region))
         })
 
-      const [first = "", second] = regions.order(deployment, endpoint.regions(call), record.keyId ?? "")
+      const [first = "", second] = regions.order(deployment, cloud.endpoint.regions(call), record.keyId ?? "")
       return Effect.catch(tryRegion(first), (error) => {
         if (second !== undefined && (isUnreachable(error) || error.code === "circuit-open")) return tryRegion(second)
         if (error.code === "connect") return tryRegion(first)

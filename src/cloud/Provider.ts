@@ -14,9 +14,6 @@ import type { Event } from "../wire/sse.ts"
 import type { Credential, CredentialError } from "./credentials.ts"
 import type { Scrub } from "./fault.ts"
 
-/** A body as JSON values; numbers may be raw text where JavaScript's cannot hold them. */
-export type Body = JsonObject
-
 /** One attempt to call a cloud, as the request's record knows it. */
 export interface Attempt {
   readonly region: string
@@ -45,11 +42,17 @@ export interface CallRecord {
   readonly takeMemory: (bytes: number) => boolean
 }
 
-export interface UpstreamCall {
+/** What the address, the framing and the body of a call depend on. */
+export interface CallKind {
   readonly route: Route
   readonly operation: Operation
+  readonly stream: boolean
+}
+
+/** A call, of which the provider's function says whether it streams. */
+export interface UpstreamCall extends Omit<CallKind, "stream"> {
   /** Read once, when the call is made. */
-  readonly body: () => Body
+  readonly body: () => JsonObject
   readonly record: CallRecord
   /** When a whole reply must have ended, in milliseconds of `performance.now()`; streams have `stream/deadlines.ts`. */
   readonly deadline?: number | undefined
@@ -76,19 +79,12 @@ export class Provider extends Context.Service<
   }
 >()("gateway/cloud/Provider") {}
 
-/** What the address, the framing and the body of a call depend on. */
-export interface CallKind {
-  readonly route: Route
-  readonly operation: Operation
-  readonly stream: boolean
-}
-
 /** What is sent: the body, and headers beside those of the credentials. */
 export interface Message {
-  readonly body: Body
+  readonly body: JsonObject
   readonly headers?: Readonly<Record<string, string>>
   /** What is sent instead, made of the printed body. */
-  readonly wrap?: (json: string | Uint8Array) => Body
+  readonly wrap?: (json: string | Uint8Array) => JsonObject
 }
 
 export interface Cloud {
@@ -103,7 +99,7 @@ export interface Cloud {
     /** Path and query. */
     readonly path: (call: CallKind, region: string) => string
     /** The body as this cloud takes it. */
-    readonly message: (call: CallKind, body: Body) => Message
+    readonly message: (call: CallKind, body: JsonObject) => Message
     /** The body of a whole reply in the format of the vendor's own API; undefined where it is not one. */
     readonly reply?: (call: CallKind, body: JsonObject) => JsonObject | undefined
   }

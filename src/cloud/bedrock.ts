@@ -17,7 +17,7 @@ import {
   makeRefresh,
   type Signable
 } from "./credentials.ts"
-import type { Body, CallKind, Cloud, Message } from "./Provider.ts"
+import type { CallKind, Cloud, Message } from "./Provider.ts"
 
 type Credentials = Pick<BedrockSettings, "bearerToken" | "fips" | "keys" | "region">
 
@@ -152,10 +152,13 @@ const path = ({ operation, route, stream }: CallKind) => {
 }
 
 /** InvokeModel names the model and the streaming in the address, and refuses them in the body. */
-const invokeBody = ({ model: _, stream: __, ...rest }: Body): Body => ({ anthropic_version: anthropicVersion, ...rest })
+const invokeBody = ({ model: _, stream: __, ...rest }: JsonObject): JsonObject => ({
+  anthropic_version: anthropicVersion,
+  ...rest
+})
 
 /** CountTokens wants the whole invoke body in base64, which must have a `max_tokens`; the count does not depend on it. */
-const countMessage = (body: Body): Message => {
+const countMessage = (body: JsonObject): Message => {
   const budget = numberOf(objectOf(body.thinking).budget_tokens) ?? 0
   return {
     body: { ...invokeBody(body), max_tokens: budget + 1 },
@@ -165,7 +168,7 @@ const countMessage = (body: Body): Message => {
 
 const isFramed = ({ operation, stream }: CallKind): boolean => stream && operation === "messages"
 
-const message = (call: CallKind, body: Body): Message => {
+const message = (call: CallKind, body: JsonObject): Message => {
   if (call.operation === "count") return countMessage(body)
   if (call.operation !== "messages") return { body }
   return { body: invokeBody(body), headers: isFramed(call) ? { "x-amzn-bedrock-accept": "application/json" } : {} }

@@ -83,7 +83,7 @@ export const makeProvider = (cloud: Cloud) =>
         const inner = print(body, bytesIn)
         const sent = wrap === undefined ? inner : Effect.flatMap(inner, (json) => print(wrap(json), bytesIn))
         return Effect.flatMap(sent, (text) =>
-          callCloud({ call, body: typeof text === "string" ? Buffer.from(text) : text, headers, signed: {} })
+          callCloud({ call, body: typeof text === "string" ? Buffer.from(text) : text, headers })
         )
       })
 

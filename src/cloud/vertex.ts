@@ -4,7 +4,7 @@
 import { Effect, Option, Redacted, type Scope } from "effect"
 import type { VertexSettings } from "../settings/clouds.ts"
 import { sse } from "../stream/framing.ts"
-import { arrayOf } from "../wire/json.ts"
+import { arrayOf, type JsonObject } from "../wire/json.ts"
 import {
   type AuthHeaders,
   bearer,
@@ -15,7 +15,7 @@ import {
   makeTokenCache,
   sameHeaders
 } from "./credentials.ts"
-import type { Body, CallKind, Cloud, Message } from "./Provider.ts"
+import type { CallKind, Cloud, Message } from "./Provider.ts"
 
 const failed = credentialError(
   "Google Application Default Credentials",
@@ -83,7 +83,7 @@ const path = (project: string, { operation, route, stream }: CallKind, location:
 }
 
 /** Betas travel in a header here, the version in the body, and the model in the address unless tokens are counted. */
-const message = ({ operation, route, stream }: CallKind, given: Body): Message => {
+const message = ({ operation, route, stream }: CallKind, given: JsonObject): Message => {
   if (operation === "content") return { body: given }
   const { anthropic_beta, model: _, ...body } = given
   const betas = arrayOf(anthropic_beta)

@@ -2,11 +2,12 @@
 import { Duration, Effect, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { faultError } from "../cloud/fault.ts"
-import type { Body, Provider, Reply } from "../cloud/Provider.ts"
+import type { Provider, Reply } from "../cloud/Provider.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
 import { governanceOfCalls } from "../governance/accumulate.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import type { AnswerBody, Prepared, Ready, ScannedAnswer, Surface } from "../surfaces/Surface.ts"
+import type { JsonObject } from "../wire/json.ts"
 import { print } from "../wire/print.ts"
 import { inOneTurn, inSlices } from "../wire/slices.ts"
 import type { ReplyGuards } from "./Guarding.ts"
@@ -63,7 +64,7 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
   })
 
   /** `deadline`: when the reply must have ended, in milliseconds of `performance.now()`. */
-  const callCloud = <P extends Prepared>(options: WholeReplyOptions<P>, body: Body, deadline: number) => {
+  const callCloud = <P extends Prepared>(options: WholeReplyOptions<P>, body: JsonObject, deadline: number) => {
     const { prepared, provider, record, route } = options
     const sent = provider.send({ route, operation: prepared.operation, body: () => body, record, deadline })
     return Effect.flatMap(sent, (reply) =>

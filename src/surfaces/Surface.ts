@@ -5,7 +5,7 @@ import type { Operation, Purpose } from "../catalog/names.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { UpstreamFault } from "../catalog/UpstreamFault.ts"
 import type { Scrub } from "../cloud/fault.ts"
-import type { Body, Reply } from "../cloud/Provider.ts"
+import type { Reply } from "../cloud/Provider.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
 import type { Governance } from "../contract/Governance.ts"
 import type { GuardedFields } from "../contract/places.ts"
@@ -45,7 +45,7 @@ export interface Counts {
 export interface Prepared {
   readonly operation: Operation
   /** One body for each call: one, but for embeddings. */
-  readonly bodies: Arr.NonEmptyReadonlyArray<Body>
+  readonly bodies: Arr.NonEmptyReadonlyArray<JsonObject>
   readonly stream: boolean
   /** Tokens that are reserved for the reply (`reservedOutput`); undefined where nothing is charged. */
   readonly maxOutput: number | undefined
