@@ -144,7 +144,8 @@ const makeAuthenticate = Effect.gen(function* () {
   }
 })
 
-const auditOf = (
+/** The audit event of a caller that is refused. */
+export const auditOf = (
   { id: key_id, why }: NonNullable<GatewayError["refused"]>,
   { id, source, surface }: RequestRecord
 ): Act => ({

@@ -1,6 +1,7 @@
 /** Which surface answers which endpoint of the contract, the model list, and the health check. */
 import { Clock, Effect, Layer, Option, Result } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { Audit } from "../audit/Audit.ts"
 import { CatalogStore } from "../catalog/CatalogStore.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import type { Entry } from "../catalog/Route.ts"
@@ -16,6 +17,7 @@ import { embeddings } from "../surfaces/embeddings.ts"
 import { apiError } from "../surfaces/errorResponse.ts"
 import { countTokens, messages } from "../surfaces/messages.ts"
 import { responses } from "../surfaces/responses.ts"
+import { auditOf } from "./authenticate.ts"
 import { Drain } from "./Drain.ts"
 import { Inference } from "./Inference.ts"
 import { CurrentRecord } from "./RequestRecord.ts"
@@ -57,7 +59,8 @@ export const modelsLayer = HttpApiBuilder.group(
 )
 
 /**
- * A caller with a key sees what the boundary depends on beside the partition table (docs/operation.md#what-may-serve-what).
+ * A caller with a key sees what the boundary depends on beside the partition table (docs/operation.md#what-may-serve-what). A key that is
+ * refused is audited as elsewhere, so that keys are not tried out unnoticed.
  */
 export const healthLayer = HttpApiBuilder.group(
   Api,
@@ -66,6 +69,7 @@ export const healthLayer = HttpApiBuilder.group(
     const drain = yield* Drain
     const keys = yield* Keys
     const clock = yield* Clock.Clock
+    const audit = yield* Audit
     const { extraCaCerts } = yield* Settings
     const clouds = yield* Clouds
     const foundations = {
@@ -77,10 +81,13 @@ export const healthLayer = HttpApiBuilder.group(
       crypto: cryptoFacts()
     }
     return handlers.handle("health", ({ request }) =>
-      Effect.sync(() => {
+      Effect.map(CurrentRecord, (record) => {
         const draining = drain.draining()
         const key = request.headers["x-api-key"]
-        const known = key !== undefined && Result.isSuccess(keys.authenticate(key, clock.currentTimeMillisUnsafe()))
+        const found = key === undefined ? undefined : keys.authenticate(key, clock.currentTimeMillisUnsafe())
+        const known = found !== undefined && Result.isSuccess(found)
+        const refused = found !== undefined && Result.isFailure(found) ? found.failure.refused : undefined
+        if (refused !== undefined) audit(auditOf(refused, record))
         const facts = { service, version, ...(known ? foundations : {}) }
         return draining ? { status: "draining" as const, ...facts } : { status: "ok" as const, ...facts }
       })

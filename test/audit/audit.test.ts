@@ -51,6 +51,10 @@ describe("the gateway's audit events", () => {
     ]) {
       await (await ask(headers)).body?.cancel()
     }
+    // Nobody else is refused there.
+    for (const headers of [{}, { "x-api-key": keys.secrets.good }, { "x-api-key": keys.secrets.revoked }]) {
+      assert.strictEqual((await fetch(`${gateway.url}/health`, { headers })).status, 200)
+    }
     writeFileSync(keys.file, "{")
     await until(() => eventsIn(log).some(({ audit }) => audit === "file.refused"), "a refused file")
     keys.write({ good: {} })
@@ -87,7 +91,8 @@ describe("the gateway's audit events", () => {
         ["missing", undefined, "127.0.0.1", "failure"],
         ["unknown", undefined, "127.0.0.1", "failure"],
         ["revoked", "revoked", "127.0.0.1", "failure"],
-        ["expired", "old", "127.0.0.1", "failure"]
+        ["expired", "old", "127.0.0.1", "failure"],
+        ["revoked", "revoked", "127.0.0.1", "failure"]
       ]
     )
     const text = readFileSync(log, "utf8")
