@@ -101,14 +101,13 @@ const authorityLike = new RegExp(String.raw`^(?:[\w.@%~+\t\n\r\f\b-]|[^\0-\x7f${
 const afterHost = characters(/[/?#:,;.!)\]}*]/)
 const numberLike = /^(?:0x[0-9a-f]*|\d+)(?:\.(?:0x[0-9a-f]*|\d+)){0,3}$/i
 const nameLike = /^(?:localhost|[^.]+(?:\.[^.]+)*\.(?:[a-z][a-z0-9-]*[a-z0-9]|xn--[a-z0-9-]+))$/i
-const quotedUser = /^[^\s"'`\x7f@/?#][^\s"/?#@]*@(?:[\w-]+\.)+[\w-]*[a-z0-9]/i
+/** A user that nothing but a URL has: with a password, or before a host with dots. */
+const userBefore = /^(?:[\w.~%+-]*:[^\s"'`\x7f/?#\\]*@[\w[]|[^\s"'`\x7f@/?#][^\s"/?#]*@(?:[\w-]+\.)+[\w-]*[a-z0-9])/i
 
 /** Whether a host stands right after `https:`. Prose, ports and code do not look like one. */
 const isHost = (text: string, start: number, from: number): boolean => {
   const body = text.slice(from, from + longestHost)
-  const ipv6 = /^\[([^\]]+)\]/.exec(body)?.[1]
-  if (ipv6 !== undefined) return isIPv6(ipv6)
-  if (quotedUser.test(body)) return true
+  if (isIPv6(/^\[([^\]]+)\]/.exec(body)?.[1] ?? "") || userBefore.test(body)) return true
   const run = authorityLike.exec(body)?.[0] ?? ""
   const after = unitAt(text, from + run.length)
   if (run === "" || !(is(terminators, after) || is(afterHost, after))) return false

@@ -214,6 +214,12 @@ describe("scan: as a URL parser reads", () => {
     ["http:127.1/x", "http:127.1/x"],
     ["http:127.0.1:8080", "http:127.0.1:8080"],
     ["wss:0x7f000001", "wss:0x7f000001"],
+    ["https:user:pass@localhost/x", "https:user:pass@localhost/x"],
+    ["http::pass@evil/x", "http::pass@evil/x"],
+    ["https:user:p@[::1]/x", "https:user:p@[::1]/x"],
+    ["https:user:p@@evil.com", "https:user:p@@evil.com"],
+    ["https:[x]@evil.com", "https:[x]@evil.com"],
+    ["https:[x@evil.com", "https:[x@evil.com"],
     ["https:evil。com", "https:evil"]
   ])("without slashes: %s", (text, expected) => assert.strictEqual(scanValue(text)[0], expected))
 
