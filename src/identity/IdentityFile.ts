@@ -2,7 +2,7 @@
 import { createHash, hash } from "node:crypto"
 import { dirname, resolve } from "node:path"
 import { Duration, Effect, Schema } from "effect"
-import { parser, readNamed } from "../limits/files.ts"
+import { parser, readNamed, requireOwned } from "../limits/files.ts"
 import { allUnique, Name, permissionFields, ShortName } from "../limits/KeyFile.ts"
 import { readRegular } from "../regularFile.ts"
 import { isLoopback, timeBetween } from "../settings/fields.ts"
@@ -135,10 +135,11 @@ export const readIdentity = Effect.fnUntraced(function* (path: string) {
   const contents = new Map<string, Buffer>()
   const digest = createHash("sha256").update(text)
   for (const name of namesIn(file)) {
-    const reading = readRegular(resolve(dirname(path), name))
-    const { bytes } = yield* rephrase(reading, (why) => `${path} names ${name}, which cannot be read: ${why}`)
-    contents.set(name, bytes)
-    digest.update(hash("sha256", bytes))
+    const at = resolve(dirname(path), name)
+    const read = yield* rephrase(readRegular(at), (why) => `${path} names ${name}, which cannot be read: ${why}`)
+    yield* requireOwned(at, read)
+    contents.set(name, read.bytes)
+    digest.update(hash("sha256", read.bytes))
   }
   return { file, contents, digest: digest.digest("hex") }
 })

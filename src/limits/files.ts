@@ -96,15 +96,19 @@ export const readIfExists = (path: string) => Effect.map(read(path), (file) => f
 /** Group and others may write. */
 const writableByOthers = 0o022
 
-/** The same, of a file that decides who may do what: only its owner may be able to change it. */
+/** Fails for a file that decides who may do what, where others than its owner may change it. */
+export const requireOwned = (path: string, { mode }: RegularFile): Effect.Effect<void, OperatorError> => {
+  if ((mode & writableByOthers) === 0) return Effect.void
+  const shown = (mode & 0o777).toString(8).padStart(4, "0")
+  return fail(
+    `${path} may be written by others than its owner (mode ${shown}). Check what it says, then: chmod go-w ${path}`
+  )
+}
+
+/** The text of such a file; undefined when there is none. */
 export const readOwned = Effect.fnUntraced(function* (path: string) {
   const file = yield* read(path)
-  if (file !== undefined && (file.mode & writableByOthers) !== 0) {
-    const mode = (file.mode & 0o777).toString(8).padStart(4, "0")
-    return yield* fail(
-      `${path} may be written by others than its owner (mode ${mode}). Check what it says, then: chmod go-w ${path}`
-    )
-  }
+  if (file !== undefined) yield* requireOwned(path, file)
   return file?.bytes.toString("utf8")
 })
 

@@ -1,5 +1,5 @@
 import { once } from "node:events"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -521,6 +521,24 @@ describe("the keys of an issuer", () => {
 })
 
 describe("the identity file", () => {
+  it.effect("is refused where others may write it, or a file that it names", () =>
+    Effect.gen(function* () {
+      const owned = (name: string) => writeIdentity("", join(folder, name))
+      const [jwks, certificates, crl] = [owned("own.json"), owned("own.pem"), owned("own.crl")]
+      const authorities = [{ name: "pki", certificates: "own.pem", crl: ["own.crl"] }]
+      const file = writeIdentity(
+        everybody({ authorities, issuers: [{ issuer: issuer.url, audience: "gateway", jwks: "own.json" }] })
+      )
+      yield* readIdentity(file)
+      for (const open of [file, jwks, certificates, crl]) {
+        chmodSync(open, 0o664)
+        const { message } = yield* Effect.flip(readIdentity(file))
+        assert.include(message, `${open} may be written by others than its owner (mode 0664)`)
+        chmodSync(open, 0o644)
+      }
+    })
+  )
+
   it.effect("has changed when something moved from one of its files to the next", () =>
     Effect.gen(function* () {
       const authorities = ["one", "two"].map((name) => ({ name, certificates: `${name}.pem` }))
