@@ -2,7 +2,7 @@
 import cluster from "node:cluster"
 import { Deferred, Duration, Effect, Option, Schema } from "effect"
 import type { GatewaySettings } from "./Settings.ts"
-import { Reported } from "./wire/OperatorError.ts"
+import { fail, Reported } from "./wire/OperatorError.ts"
 import { steadyMillis } from "./wire/steady.ts"
 
 export const isWorker = cluster.isWorker
@@ -20,16 +20,36 @@ const young = 60_000
 /** Beyond the drain's own time, for what a worker does when its streams have ended. */
 const patience = Duration.seconds(10)
 
-/**
- * What differs between workers and one process: the limit of requests in flight is divided; each has a metrics port of its own, counted up
- * from `GATEWAY_METRICS_PORT`, because each counts for itself.
- */
+/** Each worker counts for itself, so each has a metrics port of its own, counted up from `GATEWAY_METRICS_PORT`. */
+export const metricsPortOf = ({ metricsPort }: Pick<GatewaySettings, "metricsPort">, slot: number) =>
+  Option.map(metricsPort, (base) => (base === 0 ? 0 : base + slot))
+
+export const isEveryAddress = (host: string): boolean => host === "0.0.0.0" || host === "::"
+
+type Ports = Pick<GatewaySettings, "host" | "port" | "metricsHost" | "metricsPort" | "workers">
+
+/** Why the workers cannot have these metrics ports: a worker that cannot listen is replaced again and again. */
+export const metricsPortsProblem = (settings: Ports): string | undefined => {
+  const { host, metricsHost, port, workers } = settings
+  const at = (slot: number) => Option.getOrElse(metricsPortOf(settings, slot), () => 0)
+  const most = 65_536 - workers
+  if (at(workers - 1) > 65_535) {
+    return `GATEWAY_METRICS_PORT must be at most ${most}: each of ${workers} workers takes the next port`
+  }
+  const shared = host === metricsHost || isEveryAddress(host) || isEveryAddress(metricsHost)
+  const isTaken = shared && port !== 0 && at(0) <= port && port <= at(workers - 1)
+  return isTaken
+    ? `GATEWAY_METRICS_PORT: ${metricsHost}:${port} for metrics is GATEWAY_PORT, too; each worker takes the next port`
+    : undefined
+}
+
+/** What differs between workers and one process: the limit of requests in flight is divided. */
 const environmentOf = (settings: GatewaySettings, slot: number) => ({
   GATEWAY_MAX_IN_FLIGHT: String(Math.ceil(settings.maxInFlight / settings.workers)),
   GATEWAY_CLOUD_QUOTA_SHARE: String(settings.cloudQuotaShare / settings.workers),
-  ...Option.match(settings.metricsPort, {
+  ...Option.match(metricsPortOf(settings, slot), {
     onNone: () => ({}),
-    onSome: (base) => ({ GATEWAY_METRICS_PORT: String(base === 0 ? 0 : base + slot) })
+    onSome: (port) => ({ GATEWAY_METRICS_PORT: String(port) })
   })
 })
 
@@ -68,6 +88,8 @@ export const runWorkers = Effect.fnUntraced(function* <E, R>(
   environment: Readonly<Record<string, string>>,
   announce: (port: number) => Effect.Effect<void, E, R>
 ) {
+  const problem = metricsPortsProblem(settings)
+  if (problem !== undefined) return yield* fail(problem)
   const stopWithin = Duration.sum(Duration.sum(settings.drainDelay, settings.drainTimeout), patience)
   const first = yield* Deferred.make<number, Reported>()
 

@@ -246,7 +246,13 @@ describe("doctor", () => {
       "a metrics port that a worker would take from the gateway",
       () => ({ GATEWAY_PORT: "9465", GATEWAY_METRICS_PORT: "9464", GATEWAY_WORKERS: "2" }),
       "ports",
-      /\nfail: 127\.0\.0\.1:9465 for metrics is GATEWAY_PORT, too -> Set GATEWAY_METRICS_PORT/
+      /\nfail: .*127\.0\.0\.1:9465 for metrics is GATEWAY_PORT, too.* -> Set GATEWAY_METRICS_PORT/
+    ],
+    [
+      "more workers than there are metrics ports",
+      () => ({ GATEWAY_METRICS_PORT: "65534", GATEWAY_WORKERS: "3" }),
+      "ports",
+      /\nfail: GATEWAY_METRICS_PORT must be at most 65533: each of 3 workers takes the next port -> /
     ],
     [
       "a protocol of OpenTelemetry that is not spoken",

@@ -51,6 +51,16 @@ const cases: ReadonlyArray<Case> = [
     says: () => ["GATEWAY_METRICS_PORT", taken]
   },
   {
+    what: "workers have no metrics ports",
+    environment: () => ({ GATEWAY_METRICS_PORT: "65535", GATEWAY_WORKERS: "2" }),
+    says: () => ["GATEWAY_METRICS_PORT must be at most 65534", "each of 2 workers takes the next port"]
+  },
+  {
+    what: "a worker's metrics port is the gateway's",
+    environment: () => ({ GATEWAY_PORT: "9465", GATEWAY_METRICS_PORT: "9464", GATEWAY_WORKERS: "2" }),
+    says: () => ["127.0.0.1:9465 for metrics is GATEWAY_PORT, too"]
+  },
+  {
     what: "there is no cloud and no sandbox",
     environment: () => ({ GATEWAY_SANDBOX: "off" }),
     says: () => ["VERTEX_PROJECT", "BEDROCK_REGION", "AZURE_OPENAI_ENDPOINT", "GATEWAY_SANDBOX"]

@@ -5,6 +5,7 @@ import { cryptoFacts, describeCrypto, requireFips } from "../../fips.ts"
 import { openFilesLimit, tooFewFiles } from "../../openFiles.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
 import { exportedSignals, exporterVariable, telemetryWarnings } from "../../telemetry/telemetryLayer.ts"
+import { isEveryAddress, metricsPortOf, metricsPortsProblem } from "../../workers.ts"
 import { fail, ok, orFail, orStartFails, warn } from "./Finding.ts"
 import { bundleFound, chainFound } from "./files.ts"
 
@@ -26,8 +27,6 @@ const reasons: Readonly<Record<string, string>> = {
 /** What a gateway answers: one may be running while its setup is checked. */
 const gatewayPort = { setting: "GATEWAY_PORT", path: "/health", answer: /"government-model-gateway"/ }
 const metricsPort = { setting: "GATEWAY_METRICS_PORT", path: "/metrics", answer: /^gateway_/m }
-
-const isEveryAddress = (host: string): boolean => host === "0.0.0.0" || host === "::"
 
 const isGateway = (host: string, port: number, { answer, path }: typeof gatewayPort) => {
   const at = isEveryAddress(host) ? "localhost" : host.includes(":") ? `[${host}]` : host
@@ -55,21 +54,16 @@ const portFound = Effect.fnUntraced(function* (host: string, port: number, kind:
     : fail(`${name} is taken`, fix)
 })
 
-export const portsFound = ({ host, metricsHost, port, tlsCert, workers, ...settings }: GatewaySettings) => {
-  const first = Option.getOrUndefined(settings.metricsPort)
-  // Each worker has a port of its own for its metrics, counted up from the first.
-  const slots = first === undefined ? 0 : first === 0 ? 1 : Math.min(workers, 64)
-  const shared = host === metricsHost || isEveryAddress(host) || isEveryAddress(metricsHost)
-  const metricsFound = (_: unknown, slot: number) => {
-    const at = (first ?? 0) + slot
-    const fix = "Set GATEWAY_METRICS_PORT to another port; each worker takes the next one."
-    return shared && at === port && port !== 0
-      ? Effect.succeed(fail(`${metricsHost}:${at} for metrics is GATEWAY_PORT, too`, fix))
-      : portFound(metricsHost, at, metricsPort, false)
-  }
+export const portsFound = (settings: GatewaySettings) => {
+  const { host, metricsHost, port, tlsCert, workers } = settings
+  const problem = metricsPortsProblem(settings)
+  const fix = "Set GATEWAY_METRICS_PORT to another port; each worker takes the next one."
+  const slots = problem === undefined ? Math.min(workers, 64) : 0
+  const metricsPorts = Array.from({ length: slots }, (_, slot) => Option.toArray(metricsPortOf(settings, slot))).flat()
   return Effect.all([
     portFound(host, port, gatewayPort, Option.isSome(tlsCert)),
-    ...Array.from({ length: slots }, metricsFound)
+    ...(problem === undefined ? [] : [Effect.succeed(fail(problem, fix))]),
+    ...new Set(metricsPorts).values().map((at) => portFound(metricsHost, at, metricsPort, false))
   ])
 }
 
