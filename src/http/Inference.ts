@@ -100,8 +100,8 @@ const make = Effect.gen(function* () {
     ): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, Scope.Scope> => {
       const cloud = clouds.get(route.deployment.cloud)
       if (cloud === undefined) throw new Error(`${route.deployment.cloud} is not active`) // the resolver returns active clouds only
-      const { adjusted = [], stream, thinkingAdjusted = [] } = prepared
-      record.adjusted = adjusted.length + thinkingAdjusted.length
+      const { adjusted, stream, thinkingAdjusted } = prepared
+      record.adjusted = (adjusted?.size ?? 0) + (thinkingAdjusted?.size ?? 0)
       record.adjustedHeaders = record.adjusted === 0 ? undefined : adjustedHeaders(adjusted, thinkingAdjusted)
       record.cloud = cloud.name
       const { provider } = cloud

@@ -50,9 +50,9 @@ export interface Prepared {
   /** Tokens that are reserved for the reply (`reservedOutput`); undefined where nothing is charged. */
   readonly maxOutput: number | undefined
   /** What was changed of the request, as `name:from->to` or `name:removed`; for the header `x-gateway-adjusted`. */
-  readonly adjusted?: ReadonlyArray<string> | undefined
+  readonly adjusted?: ReadonlySet<string> | undefined
   /** What was changed of thinking, on the messages surface; for the header `x-gateway-thinking-adjusted`. */
-  readonly thinkingAdjusted?: ReadonlyArray<string> | undefined
+  readonly thinkingAdjusted?: ReadonlySet<string> | undefined
 }
 
 /** A prepared request and its route. */

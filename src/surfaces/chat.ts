@@ -143,7 +143,7 @@ export const chat: Surface<ChatRequest, PreparedChat, ApiError> = {
     return Result.map(dialect.request(request, route, adjusted), (body) => ({
       operation: route.deployment.api,
       bodies: [stripped(body, route, adjusted)],
-      adjusted: [...adjusted],
+      adjusted,
       stream: request.stream === true,
       maxOutput: reservedOutput(route.deployment.api, body, route.model),
       reader: readerFor(dialect, route, request),

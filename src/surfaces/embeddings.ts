@@ -19,10 +19,10 @@ interface PreparedEmbeddings extends Prepared {
 const read: ReadonlySet<string> = new Set(["model", "input", "encoding_format"])
 
 /** Vectors have one size, so to ask for it is to ask for nothing. */
-const unread = ({ dimensions: asked, ...request }: EmbeddingsRequest): ReadonlyArray<string> => {
+const unread = ({ dimensions: asked, ...request }: EmbeddingsRequest): Adjusted => {
   const adjusted = new Adjusted()
   reportUnsupported(asked === dimensions ? request : { ...request, dimensions: asked }, read, adjusted)
-  return [...adjusted]
+  return adjusted
 }
 
 /** In the order of docs/decisions.md#order-of-embedding-checks: count, emptiness, size. */

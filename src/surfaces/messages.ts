@@ -2,7 +2,7 @@
  * The messages surface: native pass-through, with counting (docs/api.md#messages, docs/api.md#counting-tokens); what of a body is
  * read, refused, adjusted or removed before it goes upstream.
  */
-import { Result } from "effect"
+import { pipe, Result } from "effect"
 import { GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import { countOf, reservedOutput } from "../catalog/Tokens.ts"
@@ -23,7 +23,7 @@ import { plainPaths, strip } from "../wire/strip.ts"
 import { refuseCloudFields, refuseFunctions, refuseOutside, refuseServerTools, serverFields } from "./boundary.ts"
 import { messagesError } from "./errorResponse.ts"
 import { applyBetas } from "./messagesBetas.ts"
-import { formatted, withoutFence } from "./messagesFormat.ts"
+import { fitFormat, isEmulated, withoutFence } from "./messagesFormat.ts"
 import { isCall, messagesProtocol } from "./messagesStream.ts"
 import { cacheLastBlock, foldSystem, isEmptyValue, mergeTurns, withoutTrailingThinking } from "./messageTurns.ts"
 import type { Arrival, Counts, Prepared, Surface } from "./Surface.ts"
@@ -86,49 +86,62 @@ const countedOf = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   return Object.fromEntries(Object.entries(body).filter(([key]) => counted.includes(key)))
 }
 
+/** Why a body is not sent. */
+const refuse = (body: JsonObject): GatewayError | undefined => {
+  if (body.thread !== undefined && body.thread !== null) return threadUnsupported
+  const refusal =
+    refuseFunctions(body) ?? refuseServerTools(body) ?? refuseCloudFields(body, serverFields) ?? refuseOutside(body)
+  return refusal === undefined ? undefined : invalid(refusal)
+}
+
+/** The body with its version under the vendor's name, and without what is said elsewhere: the model and that it streams. */
+const versioned = (body: JsonObject, adjusted: Adjusted): JsonObject => {
+  const { vendor_version, anthropic_version, model: _, thread: __, stream: ___, ...rest } = body
+  const version = anthropic_version ?? vendor_version ?? undefined
+  if (version !== undefined && version !== (vendor_version ?? version)) adjusted.removed("vendor_version")
+  return version === undefined ? rest : { ...rest, anthropic_version: version }
+}
+
 const prepare =
   (counting: boolean) =>
   (given: JsonObject, route: Route, { headers }: Arrival): Result.Result<PreparedMessages, GatewayError> => {
+    const refusal = refuse(given)
+    if (refusal !== undefined) return Result.fail(refusal)
     const { deployment, model, refused } = route
-    if (given.thread !== undefined && given.thread !== null) return Result.fail(threadUnsupported)
-    const refusal =
-      refuseFunctions(given) ??
-      refuseServerTools(given) ??
-      refuseCloudFields(given, serverFields) ??
-      refuseOutside(given)
-    if (refusal !== undefined) return Result.fail(invalid(refusal))
-    const adjusted = new Adjusted()
+    const [adjusted, thinkingAdjusted] = [new Adjusted(), new Adjusted()]
     const allowed = (counting ? deployment.countBetas : deployment.betas) ?? []
     const applied = applyBetas(given, route, allowed, headers["anthropic-beta"], adjusted)
-    const { vendor_version, anthropic_version, model: _, thread: __, stream, ...rest } = applied.body
-    const version = anthropic_version ?? vendor_version ?? undefined
-    if (version !== undefined && version !== (vendor_version ?? version)) adjusted.removed("vendor_version")
-    const versioned: JsonObject = version === undefined ? rest : { ...rest, anthropic_version: version }
-    const keepsSystem = deployment.systemTurns === true && refused?.has(systemTurns) !== true
-    const folded = foldSystem(versioned, keepsSystem, adjusted)
-    const merged = mergeTurns(withoutTrailingThinking(folded, adjusted), adjusted)
-    const withCache = counting || deployment.automaticCaching === true ? merged : cacheLastBlock(merged, adjusted)
-    const { body: withFormat, emulated } = formatted(withCache, route.strip, adjusted)
-    const withUser = withOpaqueUser(counting ? countedOf(withFormat, adjusted) : withFormat, adjusted)
-    const fitSampling = withoutSampling(withUser, model, adjusted)
     const { betas } = applied
-    const thinkingAdjusted = new Adjusted()
-    const fitThinking = adjustThinking(fitSampling, { model, deployment, betas, counting }, thinkingAdjusted)
+    const keepsSystem = deployment.systemTurns === true && refused?.has(systemTurns) !== true
+    const cachesItself = counting || deployment.automaticCaching === true
     const alwaysNamed = plainPaths(refused)
-    const sent = strip(fitThinking, applied.strip, (path, value) => {
-      if (!isEmptyValue(value) || alwaysNamed.has(path)) adjusted.removed(path)
-    })
-    const body = betas.length === 0 ? sent : { ...sent, anthropic_beta: betas }
-    const streamed = stream === true && !counting
+    const body = pipe(
+      versioned(applied.body, adjusted),
+      (body) => foldSystem(body, keepsSystem, adjusted),
+      (body) => withoutTrailingThinking(body, adjusted),
+      (body) => mergeTurns(body, adjusted),
+      (body) => (cachesItself ? body : cacheLastBlock(body, adjusted)),
+      (body) => fitFormat(body, route.strip, adjusted),
+      (body) => (counting ? countedOf(body, adjusted) : body),
+      (body) => withOpaqueUser(body, adjusted),
+      (body) => withoutSampling(body, model, adjusted),
+      (body) => adjustThinking(body, { model, deployment, betas, counting }, thinkingAdjusted),
+      (body) =>
+        strip(body, applied.strip, (path, value) => {
+          if (!isEmptyValue(value) || alwaysNamed.has(path)) adjusted.removed(path)
+        }),
+      (body): JsonObject => (betas.length === 0 ? body : { ...body, anthropic_beta: betas })
+    )
+    const stream = given.stream === true && !counting
     return Result.succeed({
       operation: counting ? "count" : "messages",
-      bodies: [streamed ? { ...body, stream } : body],
-      stream: streamed,
+      bodies: [stream ? { ...body, stream } : body],
+      stream,
       maxOutput: counting ? undefined : reservedOutput("messages", body, model),
       model: model.id,
-      emulated,
-      adjusted: [...adjusted],
-      thinkingAdjusted: counting ? undefined : [...thinkingAdjusted]
+      emulated: isEmulated(applied.body, route.strip),
+      adjusted,
+      thinkingAdjusted: counting ? undefined : thinkingAdjusted
     })
   }
 

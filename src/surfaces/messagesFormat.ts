@@ -11,34 +11,34 @@ import type { Event } from "../wire/sse.ts"
 import type { Strip } from "../wire/strip.ts"
 import { blocksOf } from "./messageTurns.ts"
 
-/** `output_format` is the field's name as a beta. `emulated`: an instruction is sent in place of the format. */
-export const formatted = (
-  body: JsonObject,
-  strip: Strip,
-  adjusted: Adjusted
-): { readonly body: JsonObject; readonly emulated: boolean } => {
+/** The format that is asked for; `output_format` is the field's name as a beta. */
+const formatOf = ({ output_config, output_format }: JsonObject): JsonObject | undefined => {
+  const format = objectOf(output_config).format ?? output_format
+  return isObject(format) && format.type === "json_schema" && isObject(format.schema) ? format : undefined
+}
+
+/** Whether an instruction is sent in place of the format. */
+export const isEmulated = (body: JsonObject, strip: Strip): boolean =>
+  formatOf(body) !== undefined && !takesFormat(strip)
+
+/** The body with the format where the deployment takes it, or with the instruction. */
+export const fitFormat = (body: JsonObject, strip: Strip, adjusted: Adjusted): JsonObject => {
+  const format = formatOf(body)
+  if (format === undefined) return body
   const config = objectOf(body.output_config)
-  const format = config.format ?? body.output_format
-  if (!isObject(format) || format.type !== "json_schema" || !isObject(format.schema)) {
-    return { body, emulated: false }
-  }
   const rest = without(body, ["output_format", "output_config"])
   if ((config.format ?? undefined) !== undefined && isObject(body.output_format)) adjusted.removed("output_format")
-  if (takesFormat(strip)) return { body: { ...rest, output_config: { ...config, format } }, emulated: false }
-  const others = without(config, ["format"])
-  const { type, schema } = format
-  adjusted.changed("output_config.format", type, "instruction")
+  if (takesFormat(strip)) return { ...rest, output_config: { ...config, format } }
+  adjusted.changed("output_config.format", "json_schema", "instruction")
   for (const name of Object.keys(format)) {
     if (name !== "type" && name !== "schema") adjusted.removed(`output_config.format.${name}`)
   }
-  const instruction = { type: "text", text: jsonInstruction(schema) }
+  const others = without(config, ["format"])
+  const instruction = { type: "text", text: jsonInstruction(objectOf(format.schema)) }
   return {
-    emulated: true,
-    body: {
-      ...rest,
-      ...(Object.keys(others).length === 0 ? {} : { output_config: others }),
-      system: [...blocksOf(rest.system), instruction]
-    }
+    ...rest,
+    ...(Object.keys(others).length === 0 ? {} : { output_config: others }),
+    system: [...blocksOf(rest.system), instruction]
   }
 }
 

@@ -157,7 +157,7 @@ const prepare = (request: ResponsesRequest, route: Route): Result.Result<Prepare
     operation: "responses",
     bodies: [body],
     stream: stream === true,
-    adjusted: [...adjusted],
+    adjusted,
     maxOutput: reservedOutput("responses", body, model)
   })
 }

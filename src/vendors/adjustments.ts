@@ -39,7 +39,7 @@ const printable = (change: string): string => change.slice(0, maxEntry).replace(
  * The changes (`name:from->to`, `name:removed`), each once and in order, as one value; undefined where there are none. Those
  * that find no room are counted at the end: `more:3`.
  */
-export const printAdjusted = (changes: ReadonlyArray<string>): string | undefined => {
+export const printAdjusted = (changes: Iterable<string>): string | undefined => {
   const entries = Array.from(new Set(changes), printable)
   const all = entries.join(", ")
   if (all.length <= maxAdjusted) return all === "" ? undefined : all
@@ -55,8 +55,8 @@ export const printAdjusted = (changes: ReadonlyArray<string>): string | undefine
  * on the messages surface.
  */
 export const adjustedHeaders = (
-  changes: ReadonlyArray<string>,
-  thinking: ReadonlyArray<string>
+  changes: Iterable<string> = [],
+  thinking: Iterable<string> = []
 ): Readonly<Record<string, string>> =>
   Record.filter(
     { "x-gateway-adjusted": printAdjusted(changes), "x-gateway-thinking-adjusted": printAdjusted(thinking) },
