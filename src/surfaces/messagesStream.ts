@@ -6,7 +6,7 @@ import type { CallPiece } from "../governance/accumulate.ts"
 import { type Frame, outputBytes, type Progress, type Protocol } from "../stream/Frame.ts"
 import { eventTypeOf, isFilter, isGuarded } from "../vendors/answer.ts"
 import { claudeFault, overlayUsage, thoughtBytes, tokensOf, totalsAtEnd } from "../vendors/claude/reply.ts"
-import { arrayOf, isObject, type JsonObject, numberOf, objectOf, omitNull, readObject, textOf } from "../wire/json.ts"
+import { arrayOf, type JsonObject, numberOf, objectOf, omitNull, readObject, textOf } from "../wire/json.ts"
 import { readExactObject } from "../wire/parse.ts"
 import { jsonText } from "../wire/print.ts"
 import { type Event, isEventName } from "../wire/sse.ts"
@@ -31,7 +31,7 @@ export const isCall = ({ type }: JsonObject): boolean =>
 const called = (key: number, block: JsonObject): ReadonlyArray<CallPiece> => {
   if (!isCall(block)) return []
   const start: CallPiece = { type: "start", key, id: string(block.id), name: string(block.name) }
-  return isObject(block.input) ? [start, { type: "input", key, value: block.input }] : [start]
+  return block.input === undefined ? [start] : [start, { type: "input", key, value: block.input }]
 }
 
 /** The counts that `message_start` must have, where the cloud has none yet; the totals come later. */

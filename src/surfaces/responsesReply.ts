@@ -57,7 +57,9 @@ export const callOf = (item: Json | undefined): Called | undefined => {
     return { id: textOf(call_id) ?? "", name: own.name, input: fields[own.field] ?? {} }
   }
   if (type !== "function_call" && type !== "custom_tool_call") return undefined
-  return { id: textOf(call_id) ?? "", name: textOf(name) ?? "", arguments: textOf(args) ?? textOf(input) ?? "" }
+  const call = { id: textOf(call_id) ?? "", name: textOf(name) ?? "" }
+  const given = args ?? input ?? ""
+  return typeof given === "string" ? { ...call, arguments: given } : { ...call, input: given }
 }
 
 export const callsOf = (response: JsonObject): ReadonlyArray<Called> =>
