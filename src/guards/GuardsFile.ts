@@ -5,9 +5,9 @@ import { authorizedLevels, boundaryExample, type Level, levels, parseBoundary } 
 import { authorizationOfHost, isVendorHost } from "../catalog/Partition.ts"
 import type { ClientCertificate } from "../cloud/connections.ts"
 import { checkTlsTexts } from "../identity/certificate.ts"
-import { parser, readNamed } from "../limits/files.ts"
+import { parser, readNamed, requireOwned } from "../limits/files.ts"
 import { allUnique, ShortName } from "../limits/KeyFile.ts"
-import { readRegularText } from "../regularFile.ts"
+import { readRegular } from "../regularFile.ts"
 import { BaseUrl, hostOf, isLoopback, timeBetween } from "../settings/fields.ts"
 import { tlsPolicy } from "../tlsPolicy.ts"
 import { OperatorError } from "../wire/OperatorError.ts"
@@ -89,10 +89,14 @@ export interface GuardRead extends GuardSettings {
 const readClient = Effect.fnUntraced(function* (path: string, { certificate, key, name }: GuardSettings) {
   if (certificate === undefined || key === undefined) return undefined
   const refused = (why: string) => new OperatorError({ message: `${path}: the guard ${name} ${why}` })
-  const read = (file: string) =>
-    Effect.mapError(readRegularText(resolve(dirname(path), file)), ({ message }) =>
+  const read = Effect.fnUntraced(function* (file: string) {
+    const at = resolve(dirname(path), file)
+    const found = yield* Effect.mapError(readRegular(at), ({ message }) =>
       refused(`names ${file}, which cannot be read (${message})`)
     )
+    yield* requireOwned(at, found)
+    return found.bytes.toString("utf8")
+  })
   const client: ClientCertificate = { cert: yield* read(certificate), key: yield* read(key) }
   yield* Effect.try({
     try: () => checkTlsTexts({ ...client, ...tlsPolicy }),
@@ -104,7 +108,7 @@ const readClient = Effect.fnUntraced(function* (path: string, { certificate, key
   return client
 })
 
-/** The guards of the file, in order. Only its owner may be able to change it. */
+/** The guards of the file, in order. Only their owners may be able to change it and the files that it names. */
 export const readGuards = Effect.fnUntraced(function* (path: string) {
   const text = yield* readNamed(path, "GATEWAY_GUARDS_FILE")
   const { guards } = yield* parse(path, text)

@@ -1,5 +1,5 @@
 /** The way to detectors: the guard's own certificate (mTLS), the operator's proxy, and the policy of TLS. */
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { ServerOptions } from "node:https"
 import { connect } from "node:net"
@@ -184,5 +184,20 @@ describe("the certificate of a guard", () => {
       assert.match(refused.message, message)
       assert.notInclude(refused.message, "PRIVATE")
     }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("is refused where others may write it, or its key", () =>
+    Effect.gen(function* () {
+      use("first")
+      write([{ ...guard, ...own }])
+      yield* readGuards(file)
+      for (const name of [own.certificate, own.key]) {
+        const open = join(folder, name)
+        chmodSync(open, 0o620)
+        const { message } = yield* Effect.flip(readGuards(file))
+        assert.include(message, `${open} may be written by others than its owner (mode 0620)`)
+        chmodSync(open, 0o600)
+      }
+    })
   )
 })
