@@ -171,7 +171,7 @@ function* read(
       }
     }
     if (to >= bytes.length) invalid(bytes.length)
-    while (((bytes[to] ?? 0) & 0xc0) === 0x80) to--
+    for (let back = 0; back < 3 && ((bytes[to] ?? 0) & 0xc0) === 0x80; back++) to--
     return to
   }
 

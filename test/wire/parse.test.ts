@@ -165,6 +165,11 @@ describe("is read as the engine does", () => {
   }
 })
 
+it("bytes that are no UTF-8 end, too", () => {
+  const { value } = read(Buffer.concat([Buffer.from('"a'), Buffer.alloc(300_000, 0x80), Buffer.from('"')]))
+  assert.strictEqual(value, `a${"\ufffd".repeat(300_000)}`)
+})
+
 describe("what is no JSON is refused", () => {
   const escapes = "\\n".repeat(100_000)
   for (const text of [
