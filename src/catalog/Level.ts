@@ -50,12 +50,11 @@ const below = <L extends string>(ladder: ReadonlyArray<L>, top: L | undefined): 
 export const authorizedLevels = (authorization: Authorization): ReadonlyArray<Level> => {
   const plain = [...below(fedrampLadder, authorization.fedramp), ...below(impactLadder, authorization.impact)]
   const { itar } = authorization
-  const covered = new Set<Level>([
+  return [
     ...(itar === "only" ? [] : plain),
     ...(itar === undefined ? [] : ["itar" as const]),
-    ...(itar === "ladder" || itar === "only" ? plain.map((level): Level => `${level}+itar`) : [])
-  ])
-  return levels.filter((level) => covered.has(level))
+    ...(itar === "ladder" || itar === "only" ? plain.map((level) => `${level}+itar` as const) : [])
+  ]
 }
 
 const isFedramp = Schema.is(FedrampLevel)

@@ -5,6 +5,7 @@
  * Texts are bounded, whatever the caller sent and however large the catalog is.
  */
 import { Result } from "effect"
+import { getOrInsert } from "../wire/getOrInsert.ts"
 import { escapeControls } from "../wire/print.ts"
 import { compileStrip } from "../wire/strip.ts"
 import type { Catalog } from "./Catalog.ts"
@@ -219,11 +220,7 @@ const splitBySite = (bound: ReadonlyMap<string, Entry>, sites: Sites) => {
     if (site === undefined) continue
     const reason = forbids(entry.deployment, entry.level, site)
     if (reason === undefined) served.set(id, entry)
-    else {
-      const ids = leftOut.get(reason) ?? []
-      leftOut.set(reason, ids)
-      ids.push(id)
-    }
+    else getOrInsert(leftOut, reason, () => []).push(id)
   }
   return { served, leftOut: [...leftOut].map(([reason, ids]): LeftOut => ({ reason, ids })) }
 }

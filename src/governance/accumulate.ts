@@ -158,15 +158,13 @@ export const makeAccumulator = (mode: ScanMode = "spec") => {
     /** Scans the calls that are not scanned yet, so that the flags take no time. */
     scan: function* (): Slices<void> {
       let size = 0
-      for (const list of [repeated, calls]) {
-        for (const call of list) {
-          if (call.found !== undefined) continue
-          yield* foundIn(call, mode)
-          size += call.size + perCall
-          if (size < sliceCharacters) continue
-          size = 0
-          yield
-        }
+      for (const call of [...repeated, ...calls]) {
+        if (call.found !== undefined) continue
+        yield* foundIn(call, mode)
+        size += call.size + perCall
+        if (size < sliceCharacters) continue
+        size = 0
+        yield
       }
     },
     flags,

@@ -94,8 +94,8 @@ const anyType = /^[\w!#$&^+.-]+\/[\w!#$&^+.-]/
 const mailbox = /^[^\s"'<>\\^`|\x7f@]+@/
 const maxMailbox = 320
 
-/** Host names that cannot be registered, beside those that can. */
-const ownNames = new Set(["localhost", "example", "test", "invalid", "local", "internal", "intranet", "home", "corp"])
+/** Ends of host names, beside those that can be registered. */
+const ownNames = new Set(["localhost", "test", "invalid", "home"])
 const authorityLike = new RegExp(String.raw`^(?:[\w.@%~+\t\n\r\f\b-]|[^\0-\x7f${wideEnds}]|[。．｡])+`)
 /** What may follow the host of a URL that has no slashes; `http:axios.get(x)` and `http:a.b=1` are something else. */
 const afterHost = characters(/[/?#:,;.!)\]}*]/)
