@@ -7,10 +7,11 @@ import { Context, Data, Effect, Layer, Option, Result, Schema } from "effect"
 import { Audit } from "../audit/Audit.ts"
 import { readRegularText } from "../regularFile.ts"
 import { watchFile } from "../watchFile.ts"
+import { nearest } from "../wire/nearest.ts"
 import { type Catalog, Deployment, type Model } from "./Catalog.ts"
 import shipped from "./catalog.json" with { type: "json" }
 import { checkCatalog, checkCatalogJson, decodeText } from "./checkCatalog.ts"
-import { type Cloud, clouds, fieldsByCloud } from "./clouds.ts"
+import { clouds, fieldsByCloud } from "./clouds.ts"
 import type { Sites } from "./Partition.ts"
 import { type LeftOut, makeIndex, type Paths } from "./Resolver.ts"
 
@@ -41,11 +42,15 @@ const changed = (model: Model, change: typeof ModelChange.Type | undefined): Rea
 function* misplaced({ models }: Catalog, overlay: Overlay): Generator<string> {
   for (const [id, change] of Object.entries(overlay.models)) {
     const model = models.find((model) => model.id === id)
-    if (model === undefined) yield `models.${id}: the catalog has no such model`
-    const on = (cloud: Cloud) => model?.deployments.some((deployment) => deployment.cloud === cloud)
-    for (const cloud of clouds) {
-      if (model !== undefined && change[cloud] !== undefined && on(cloud) === false)
-        yield `models.${id}.${cloud}: the model has no deployment there`
+    const meant = nearest(
+      id,
+      models.map((model) => model.id)
+    )
+    if (model === undefined) yield `models.${id}: the catalog has no such model${meant ? ` (is ${meant} meant?)` : ""}`
+    const own = new Set(model?.deployments.map(({ cloud }) => cloud))
+    for (const cloud of model === undefined ? [] : clouds) {
+      if (change[cloud] !== undefined && !own.has(cloud))
+        yield `models.${id}.${cloud}: the model has no deployment there, only on ${[...own].join(", ")}`
     }
   }
 }

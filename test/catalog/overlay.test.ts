@@ -71,8 +71,12 @@ describe("an overlay", () => {
 
   it("names everything that is wrong, with its place", () => {
     assert.sameMembers(
-      [...problems({ "gpt-0": {}, [id]: { azure: { off: true } } })],
-      [`models.${id}.azure: the model has no deployment there`, "models.gpt-0: the catalog has no such model"]
+      [...problems({ other: {}, "gpt-5.2": {}, [id]: { azure: { off: true } } })],
+      [
+        `models.${id}.azure: the model has no deployment there, only on ${first}, ${second}`,
+        "models.gpt-5.2: the catalog has no such model (is gpt-5.1 meant?)",
+        "models.other: the catalog has no such model"
+      ]
     )
     assert.deepStrictEqual(problems({ "gpt-0": { bedrock: { price: {} } } }), [
       'models["gpt-0"].bedrock.price: unknown key'
