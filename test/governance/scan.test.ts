@@ -378,6 +378,7 @@ describe("scan: what must not be flagged", () => {
     "URLs start with https:// or http://, never 'ftp://'.",
     "std::vector<int> C:\\\\dir C:/dir {a:1}",
     "https: http: the scheme",
+    "s3:text/plain,x file:text/plain",
     "://nothing //a.example/x",
     "12://x -://x",
     "C://x c://x C:\\\\x {data:x} {data:x/y,z:1}",

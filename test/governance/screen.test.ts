@@ -157,6 +157,8 @@ describe("screen: places that name no property", () => {
     ["a const object", { const: { required: ["webhook"] } }],
     ["description and title", { title: "webhook", description: "webhook_url" }],
     ["$ref", { $ref: "#/$defs/webhook", $defs: { webhook: { type: "string" } } }],
+    ["a pointer that begins at no identifier", { properties: { a: { $ref: "#/default", default: hit } } }],
+    ["a mapping that is no discriminator's", { mapping: { a: "#/default" }, default: hit }],
     ["a definition's name", { $defs: { callback: {} }, definitions: { destination: {} } }],
     ["a value of a property named enum", { properties: { enum: { enum: ["webhook"] } } }],
     ["a pattern of values", { properties: { a: { pattern: "^webhook$" } } }],
