@@ -20,11 +20,12 @@ import { adjustThinking, withoutSampling } from "../vendors/thinking.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { plainFields, plainNumber } from "../wire/parse.ts"
 import { plainPaths, strip } from "../wire/strip.ts"
-import { refuseCloudFields, refuseFunctions, refuseOutside, refuseServerTools, serverFields } from "./boundary.ts"
+import { refuseCloudFields, refuseOutside } from "./boundary.ts"
 import { messagesError } from "./errorResponse.ts"
 import { applyBetas } from "./messagesBetas.ts"
 import { fitFormat, isEmulated, withoutFence } from "./messagesFormat.ts"
 import { isCall, messagesProtocol } from "./messagesStream.ts"
+import { refuseFunctions, refuseServerTools, screened, serverFields } from "./messagesTools.ts"
 import { cacheLastBlock, foldSystem, isEmptyValue, mergeTurns, withoutTrailingThinking } from "./messageTurns.ts"
 import type { Arrival, Counts, Prepared, Surface } from "./Surface.ts"
 
@@ -152,12 +153,6 @@ const callsOf = (content: Json | undefined): ReadonlyArray<Called> =>
     .filter(isCall)
     .map(({ id, input, name }) => ({ id: textOf(id) ?? "", name: textOf(name) ?? "", input }))
 
-/** The tools of both requests, for the screen. */
-const toolsOf = (request: Pick<CountRequest, "tools">) =>
-  arrayOf(request.tools)
-    .filter(isObject)
-    .map((tool) => ({ name: textOf(tool.name) ?? "", schema: tool.input_schema }))
-
 /** Where guards find the texts of both requests. */
 const requestTexts = {
   system: "system",
@@ -174,7 +169,7 @@ export const messages: Surface<MessagesRequest, PreparedMessages, MessagesError>
   plainNumbers,
   error: messagesError,
   counts: countsOf,
-  tools: toolsOf,
+  tools: ({ tools }) => screened(tools),
   guarded: {
     request: requestTexts,
     // Flags quote destinations out of calls.
@@ -205,7 +200,7 @@ export const countTokens: Surface<CountRequest, Prepared, MessagesError> = {
   plainNumbers,
   error: messagesError,
   counts: countsOf,
-  tools: toolsOf,
+  tools: ({ tools }) => screened(tools),
   guarded: { request: requestTexts, reply: {} },
   prepare: prepare(true),
   answer: (_, { body }) => {

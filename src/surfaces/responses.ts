@@ -3,13 +3,14 @@
  * (docs/api.md#responses, docs/decisions.md#responses-surface).
  */
 import { Result } from "effect"
+import type { Effort } from "../catalog/Catalog.ts"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import { reservedOutput } from "../catalog/Tokens.ts"
 import type { ApiError } from "../contract/Errors.ts"
 import { ResponsesRequest } from "../contract/Responses.ts"
 import { Adjusted } from "../vendors/adjustments.ts"
-import { arrayOf, isObject, type Json, type JsonObject, omitNull, textOf, without } from "../wire/json.ts"
+import { arrayOf, compact, isObject, type Json, type JsonObject, omitNull, textOf, without } from "../wire/json.ts"
 import { plainFields } from "../wire/parse.ts"
 import { compileStrip, strip } from "../wire/strip.ts"
 import { refuseCloudFields, refuseOutside } from "./boundary.ts"
@@ -105,8 +106,21 @@ const withoutStored = (items: ReadonlyArray<JsonObject>, adjusted: Adjusted): Re
   })
 
 /** Sampling is refused beside reasoning, so a request with sampling and no reasoning does not get the catalog's effort. */
-const samples = ({ temperature, top_p, top_logprobs }: ResponsesRequest): boolean =>
-  [temperature, top_p, top_logprobs].some((value) => value !== undefined && value !== null)
+const reasoningFor = (request: ResponsesRequest, effort: Effort, adjusted: Adjusted): JsonObject | undefined => {
+  const { reasoning, temperature, top_p, top_logprobs } = request
+  const samples = [temperature, top_p, top_logprobs].some((value) => (value ?? undefined) !== undefined)
+  if ((reasoning ?? undefined) !== undefined || effort === "none" || !samples)
+    return { ...reasoning, effort: reasoning?.effort ?? effort }
+  adjusted.changed("reasoning.effort", effort, "unset")
+  return undefined
+}
+
+/** What is asked for beside the reply, without what is encrypted. */
+const includedIn = ({ include }: ResponsesRequest, adjusted: Adjusted): ReadonlyArray<string> | undefined => {
+  const included = (include ?? []).filter((name) => name !== encrypted)
+  if (included.length < (include ?? []).length) adjusted.removed(`include.${encrypted}`)
+  return included.length === 0 ? undefined : included
+}
 
 /** Items without their tools, which are read apart from them. */
 const walked = (items: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> =>
@@ -115,8 +129,7 @@ const walked = (items: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> =>
 /** Fields of which every value that is taken asks for nothing, and those that are made anew. */
 const notPassed = ["background", "tools", "tool_choice", "include", "reasoning"]
 
-const prepare = (request: ResponsesRequest, route: Route): Result.Result<Prepared, GatewayError> => {
-  const { model } = route
+const prepare = (request: ResponsesRequest, { model }: Route): Result.Result<Prepared, GatewayError> => {
   const adjusted = new Adjusted()
   const items = withoutAdded(itemsOf(request), adjusted)
   const own = buildTools(request.tools ?? undefined, "tools", adjusted)
@@ -133,26 +146,22 @@ const prepare = (request: ResponsesRequest, route: Route): Result.Result<Prepare
     refuseOutside(typeof request.input === "string" ? request : { ...request, input: walked(items) })
   if (refusal !== undefined) return Result.fail(invalid(refusal))
 
-  const { include, input, reasoning, stream, tools } = request
-  const included = (include ?? []).filter((name) => name !== encrypted)
-  if (included.length < (include ?? []).length) adjusted.removed(`include.${encrypted}`)
-  const effort = model.thinking.default
-  const unreasoned = (reasoning ?? undefined) === undefined && effort !== "none" && samples(request)
-  if (unreasoned) adjusted.changed("reasoning.effort", effort, "unset")
+  const { input, stream, tools } = request
+  const include = includedIn(request, adjusted)
+  const reasoning = reasoningFor(request, model.thinking.default, adjusted)
   const rebuilt = items.map((item, at) =>
     item.tools === undefined ? item : { ...item, tools: brought[at]?.tools ?? [] }
   )
-  const body: { [key: string]: Json } = {
+  const body = compact({
     ...without(request, notPassed),
     input: typeof input === "string" ? input : withoutStored(rebuilt, adjusted),
-    store: false
-  }
-  if (!unreasoned) body.reasoning = { ...reasoning, effort: reasoning?.effort ?? effort }
-  // A list of which nothing is left is none.
-  if (Array.isArray(tools) && (own.tools.length > 0 || tools.length === 0)) body.tools = own.tools
-  const chosen = Result.getOrUndefined(choice)
-  if (chosen !== undefined) body.tool_choice = chosen
-  if (included.length > 0) body.include = included
+    store: false,
+    reasoning,
+    // A list of which nothing is left is none.
+    tools: Array.isArray(tools) && (own.tools.length > 0 || tools.length === 0) ? own.tools : undefined,
+    tool_choice: Result.getOrUndefined(choice),
+    include
+  })
   return Result.succeed({
     operation: "responses",
     bodies: [body],

@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { refuseServerTools } from "../../../src/surfaces/boundary.ts"
+import { refuseServerTools } from "../../../src/surfaces/messagesTools.ts"
 import { buildChoice, buildTools, refuseTools, screened } from "../../../src/surfaces/responsesTools.ts"
 import { Adjusted } from "../../../src/vendors/adjustments.ts"
 import type { Json } from "../../../src/wire/json.ts"
