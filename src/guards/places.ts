@@ -59,26 +59,36 @@ const isMedia = (key: string, value: Json): boolean =>
 /** Returns the text that goes in the place of another. */
 type Visit = (text: string, place: Place) => string
 
-/** A signed block is what was signed, or it is left out. */
-const leftOut = Symbol("leftOut")
+/** The object with what `visit` returns for the texts in these fields; the same object where that changes nothing. */
+const walkFields = (object: JsonObject, fields: Fields, visit: Visit): JsonObject => {
+  let changed: { [key: string]: Json } | undefined
+  for (const [key, place] of Object.entries(fields)) {
+    const value = object[key]
+    const walked = value === undefined ? value : walk(value, place, visit)
+    if (walked === undefined || walked === value) continue
+    changed ??= { ...object }
+    changed[key] = walked
+  }
+  if (changed === undefined) return object
+  // They repeat the text, word by word. In a request it is a switch.
+  if (Array.isArray(object.logprobs)) changed.logprobs = []
+  else if (isObject(object.logprobs)) changed.logprobs = null
+  if (isSigned(object)) changed.signature = ""
+  return changed
+}
 
-const walkObject = (object: JsonObject, outer: Place, visit: Visit): JsonObject | typeof leftOut => {
+const isSigned = (value: Json | undefined): boolean => isObject(value) && typeof value.signature === "string"
+
+const walkObject = (object: JsonObject, outer: Place, visit: Visit): JsonObject => {
   const kind = textOf(object.type) ?? ""
   const place = placeOf(object, outer)
   const calls = argumentsOf(kind)
   const encoded = kind === "base64" || kind === "redacted_thinking"
-  let changed: { [key: string]: Json } | undefined
-  for (const [key, value] of Object.entries(object)) {
-    if (structural.has(key) || (encoded && key === "data") || isMedia(key, value)) continue
-    const walked = walk(value, calls.has(key) ? "arguments" : place, visit)
-    if (walked === value) continue
-    changed ??= { ...object }
-    changed[key] = walked === leftOut ? null : walked
-  }
-  if (changed === undefined) return object
-  // They repeat the text, word by word.
-  if (object.logprobs !== undefined) changed.logprobs = Array.isArray(object.logprobs) ? [] : null
-  return typeof object.signature === "string" ? leftOut : changed
+  const texts = Object.entries(object).filter(
+    ([key, value]) => !structural.has(key) && !(encoded && key === "data") && !isMedia(key, value)
+  )
+  const fields = texts.map(([key]) => [key, calls.has(key) ? "arguments" : place] as const)
+  return walkFields(object, Object.fromEntries(fields), visit)
 }
 
 /** Arguments that are no text yet are read as JSON text, because their names and numbers say something, too. */
@@ -89,34 +99,22 @@ const walkArguments = (object: JsonObject, visit: Visit): JsonObject => {
   return other === text ? object : (readWrittenObject(other) ?? object)
 }
 
-const walk = (value: Json, place: Place, visit: Visit): Json | typeof leftOut => {
+const walk = (value: Json, place: Place, visit: Visit): Json => {
   if (typeof value === "string") return value === "" ? value : visit(value, place)
   if (Array.isArray(value)) {
     const walked = value.map((item) => walk(item, place, visit))
-    return walked.some((item, at) => item !== value[at]) ? walked.filter((item) => item !== leftOut) : value
+    if (walked.every((item, at) => item === value[at])) return value
+    // A signed block is what was signed, or it is left out.
+    return walked.filter((item, at) => item === value[at] || !isSigned(value[at]))
   }
   if (!isObject(value)) return value
   return place === "arguments" ? walkArguments(value, visit) : walkObject(value, place, visit)
 }
 
-/** The body with what `visit` returns; the same object where that changes nothing. */
-const walkBody = (fields: Fields, body: JsonObject, visit: Visit): JsonObject => {
-  let changed: { [key: string]: Json } | undefined
-  for (const [key, place] of Object.entries(fields)) {
-    const value = body[key]
-    if (value === undefined) continue
-    const walked = walk(value, place, visit)
-    if (walked === value || walked === leftOut) continue
-    changed ??= { ...body }
-    changed[key] = walked
-  }
-  return changed ?? body
-}
-
 /** Every text, in order; none is empty. */
 export const textsOf = (fields: Fields, body: JsonObject): ReadonlyArray<PlacedText> => {
   const texts: Array<PlacedText> = []
-  walkBody(fields, body, (text, place) => {
+  walkFields(body, fields, (text, place) => {
     texts.push({ place, text })
     return text
   })
@@ -131,6 +129,6 @@ export const mayStandFor = ({ place, text }: PlacedText, other: string | undefin
 /** The body with these texts in the places of its own, as `textsOf` orders them; undefined where their number is another. */
 export const withTexts = (fields: Fields, body: JsonObject, texts: ReadonlyArray<string>): JsonObject | undefined => {
   let at = 0
-  const changed = walkBody(fields, body, (text) => texts[at++] ?? text)
+  const changed = walkFields(body, fields, (text) => texts[at++] ?? text)
   return at === texts.length ? changed : undefined
 }

@@ -24,6 +24,7 @@ const cases: Readonly<Record<string, Case>> = {
   "a chat request": {
     fields: chat.guarded.request,
     body: {
+      logprobs: true,
       model: "claude-sonnet-4-5:il5",
       user: "u1",
       metadata: { team: "x" },

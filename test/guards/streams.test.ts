@@ -435,6 +435,23 @@ it.each([
   }
 )
 
+describe("beside another text in a frame that says it whole there is", () => {
+  it.each([
+    ["no log probability", "responses", { type: "response.output_text.done", text: "a", logprobs: [{ token: "a" }] }],
+    [
+      "no signature",
+      "messages",
+      { type: "content_block_start", content_block: { type: "thinking", thinking: "a", signature: "s" } }
+    ]
+  ] as const)("%s (%s)", (_, surface, fields) => {
+    const { rewrite } = frameReader(surface, { messages, responses }[surface].guarded.reply)
+    const { data } = rewrite({ event: fields.type, data: JSON.stringify(fields) }, ["b"])
+    assert.include(data, '"b"')
+    assert.notInclude(data, '"a"')
+    assert.notInclude(data, '"s"')
+  })
+})
+
 describe("the end of a sentence", () => {
   it.each([
     ["", "One. Two", 5],
