@@ -29,6 +29,8 @@ export interface ReplyGuards {
   readonly reported: (body: AnswerBody, read: JsonObject) => AnswerBody
   /** The stage of a streamed reply; undefined where there is nothing to do or to report. */
   readonly stream: (options: GuardedStream) => ReplyOptions["guard"]
+  /** Whether one of them may block or redact: then flags in an error would quote calls that it has not seen. */
+  readonly hold: boolean
   /** The frames of an error that ends a stream, with the actions of guards. */
   readonly failed: (frames: Frames) => Frames
 }

@@ -49,6 +49,7 @@ const makeReplyGuards = (
         guardActions
       )
     },
+    hold: guards.some(({ action }) => action !== "flag"),
     failed: (frames) => reportedError(surface, frames, record.guardActions),
     stream: ({ hold, onWithheld, usage }) =>
       guards.length === 0 && record.guardActions.length === 0

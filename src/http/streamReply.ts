@@ -127,7 +127,7 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
           return internal
         })
         endWith(error)
-        const last = protocol.inBand(error, toolCalls.governance())
+        const last = protocol.inBand(error, replyGuards?.hold === true ? undefined : toolCalls.governance())
         return replyGuards?.failed(last) ?? last
       },
       onWaiting: (more) => {

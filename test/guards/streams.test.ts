@@ -268,6 +268,23 @@ describe("calls in streams", () => {
       )
     })
   )
+  it.each([
+    ["redact", 0],
+    ["flag", 1]
+  ])("are quoted by no flag of an error where a guard may %s: %i", (action, flags) =>
+    guarded(
+      [{ name: "pii", action }],
+      async (gateway) => {
+        for (const [path, body] of requests) {
+          const sent = JSON.stringify({ ...body, stream: true }).replace("mailto:", "https://out.example/")
+          const got = await post(gateway.url + path, JSON.parse(sent))
+          assert.include(got.text, "the guard pii, which has to see this text, did not answer")
+          assert.strictEqual(got.text.split("external_destination").length - 1, flags, path)
+        }
+      },
+      { pace: 20, rule: (_, response) => void response.writeHead(500).end() }
+    )
+  )
   it.each(requests)("%s: are not begun where they are blocked", (path, body) =>
     guarded(
       [{ name: "words", action: "block" }],
