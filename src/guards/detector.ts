@@ -87,12 +87,16 @@ export const makeDetectors = Effect.gen(function* () {
     const port = Number(to.port) || (to.protocol === "https:" ? 443 : 80)
 
     const ask = Effect.fnUntraced(function* (asking: Asking, answered: (status: number) => void) {
-      const { takeMemory } = asking.about
+      let taken = 0
+      const takeMemory = (bytes: number): boolean => {
+        taken += bytes
+        return asking.about.takeMemory(bytes)
+      }
+      yield* Effect.addFinalizer(() => Effect.sync(() => void takeMemory(-taken)))
       const size = asking.texts.reduce((sum, { text }) => sum + text.length, 0)
       const text = yield* print(bodyOf(settings, asking), size)
       const body = typeof text === "string" ? Buffer.from(text) : text
       if (!takeMemory(body.length)) return yield* noRoom
-      yield* Effect.addFinalizer(() => Effect.sync(() => void takeMemory(-body.length)))
       const request = postJson(to, { "content-type": "application/json", accept: "application/json" }, body)
       const client = yield* RcMap.get(clients, settings.client)
       const call = { sent: () => {}, takeMemory, received: () => {} }
