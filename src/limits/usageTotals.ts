@@ -5,6 +5,7 @@
  */
 import { Duration, Effect, Queue } from "effect"
 import type { CallerIdentity } from "../contract/Security.ts"
+import { getOrInsert } from "../wire/getOrInsert.ts"
 import { type Account, type Charge, type Ledger, type makeWatch, storeIsBack } from "./Ledger.ts"
 import { accountOf, budgetsOf, lastUseAccount, periodAt, teamUser } from "./limits.ts"
 
@@ -68,9 +69,7 @@ export const makeUsageAccumulator = Effect.fnUntraced(function* (
   let batch: Batch | undefined
 
   const add = (account: Account, amount: number): void => {
-    const sum = sums.get(account.name)
-    if (sum === undefined) sums.set(account.name, { account, amount })
-    else sum.amount += amount
+    getOrInsert(sums, account.name, () => ({ account, amount: 0 })).amount += amount
   }
   const write = Effect.gen(function* () {
     if (batch === undefined && used.size > 0) {

@@ -8,6 +8,7 @@ import type { ServedCloud } from "../catalog/clouds.ts"
 import { type Operation, operations } from "../catalog/names.ts"
 import type { Outcome, RequestFacts } from "../catalog/RequestFacts.ts"
 import type { Tokens } from "../catalog/Tokens.ts"
+import { getOrInsert } from "../wire/getOrInsert.ts"
 
 /** In seconds; with their descriptions. */
 export const histograms = {
@@ -60,12 +61,8 @@ const made = new Map<string, Metric.Metric<number, unknown>>()
  * Each series is made once: labels come from closed sets, so they are few. A metric that is given its labels at each update has them
  * sorted and joined each time, which was a twelfth of a whole reply's processor time.
  */
-const seriesOf = (name: Name, labels: Labels) => {
-  const key = name + JSON.stringify(labels)
-  const series = made.get(key) ?? makeSeries(name, labels)
-  made.set(key, series)
-  return series
-}
+const seriesOf = (name: Name, labels: Labels) =>
+  getOrInsert(made, name + JSON.stringify(labels), () => makeSeries(name, labels))
 
 const add = (name: Name, labels: Labels, value: number): void => seriesOf(name, labels).updateUnsafe(value, registry)
 
