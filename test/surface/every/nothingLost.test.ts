@@ -4,9 +4,21 @@
  */
 import { isDeepStrictEqual } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import type { Route } from "../../../src/catalog/Route.ts"
+import type { ApiError, MessagesError } from "../../../src/contract/Errors.ts"
+import { makeBodyDecoder } from "../../../src/http/body.ts"
+import { chat } from "../../../src/surfaces/chat.ts"
+import { countTokens, messages } from "../../../src/surfaces/messages.ts"
+import { responses } from "../../../src/surfaces/responses.ts"
+import type { NamesModel, Prepared, Surface } from "../../../src/surfaces/Surface.ts"
+import { adjustedHeaders } from "../../../src/vendors/adjustments.ts"
+import { keepParsed } from "../../../src/vendors/toolCalls.ts"
+import { jsonText } from "../../../src/wire/print.ts"
 import { dataUri, file, functionTool, image } from "../../support/chat.ts"
 import { open, parsed } from "../../support/http.ts"
 import { sharedGateway } from "../../support/shared.ts"
+import { azure, flash, opus, opusBedrock, oss, routeOf, sonnet, sonnetBedrock, terra } from "../../vendors/support.ts"
 
 const gateway = sharedGateway()
 
@@ -16,15 +28,46 @@ const timeout = 60_000
 
 type Path = ReadonlyArray<string | number>
 
-const send = async (path: string, body: Json) => {
-  const response = await open(gateway.url + path, body)
-  const text = await response.text()
-  const headers = ["x-gateway-adjusted", "x-gateway-thinking-adjusted"].map((name) => response.headers.get(name))
-  return {
-    status: response.status,
-    text,
-    named: headers.flatMap((value) => value?.split(", ") ?? []),
-    sent: parsed(gateway.calls().at(-1)?.body ?? "")
+interface Outcome {
+  readonly status: number
+  readonly text: string
+  readonly named: ReadonlyArray<string>
+  readonly sent: Json
+}
+type Send = (body: Json) => Promise<Outcome>
+
+/** To the sandbox, which refuses fields that it does not know: then they are sent again without. */
+const over =
+  (path: string): Send =>
+  async (body) => {
+    const response = await open(gateway.url + path, body)
+    const text = await response.text()
+    const headers = ["x-gateway-adjusted", "x-gateway-thinking-adjusted"].map((name) => response.headers.get(name))
+    return {
+      status: response.status,
+      text,
+      named: headers.flatMap((value) => value?.split(", ") ?? []),
+      sent: parsed(gateway.calls().at(-1)?.body ?? "")
+    }
+  }
+
+/** To no cloud: what a surface makes of a request, for many of them. */
+const prepared = <Request extends NamesModel, P extends Prepared, E extends ApiError | MessagesError>(
+  surface: Pick<Surface<Request, P, E>, "prepare" | "schema" | "texts">,
+  route: Route
+): Send => {
+  const decode = makeBodyDecoder<Request>(surface.schema)
+  return async (body) => {
+    const decoded = await Effect.runPromise(Effect.result(decode(body)))
+    const made = Result.flatMap(decoded, (request) => {
+      for (const { holder, text } of surface.texts?.(request) ?? [])
+        if (holder !== undefined) keepParsed(holder, parsed(text))
+      return surface.prepare(request, route, { id: "id", startedAt: 0, headers: {}, inputEstimate: 0 })
+    })
+    if (Result.isFailure(made)) return { status: 400, text: made.failure.message, named: [], sent: undefined }
+    const { adjusted = [], bodies, thinkingAdjusted = [] } = made.success
+    const named = Object.values(adjustedHeaders(adjusted, thinkingAdjusted)).flatMap((value) => value.split(", "))
+    return { status: 200, text: "", named, sent: parsed(jsonText(bodies[0])) }
   }
 }
 
@@ -68,12 +111,12 @@ const happens = new Set([
 ])
 
 /** Those of the fields that make no difference that anyone could see. */
-const lost = async (path: string, base: Json, added: ReadonlyArray<Added>): Promise<ReadonlyArray<string>> => {
-  const plain = await send(path, base)
+const lost = async (send: Send, base: Json, added: ReadonlyArray<Added>): Promise<ReadonlyArray<string>> => {
+  const plain = await send(base)
   assert.strictEqual(plain.status, 200, plain.text.slice(0, 500))
   const silent: Array<string> = []
   for (const { place, name, value } of added) {
-    const got = await send(path, withField(base, place, name, value))
+    const got = await send(withField(base, place, name, value))
     if (got.status === 400) continue
     const field = `${shown([...place, name])}=${JSON.stringify(value)}`
     assert.strictEqual(got.status, 200, `${field}: ${got.text.slice(0, 500)}`)
@@ -200,35 +243,36 @@ const odd: ReadonlyArray<Added> = Object.keys(chatFields[""]).flatMap((name) =>
 )
 
 const images = [image(dataUri("image/png"))]
-const families: ReadonlyArray<readonly [model: string, parts: ReadonlyArray<Json>]> = [
-  ["claude-sonnet-4-5:il2", [...images, file(dataUri("application/pdf"))]],
-  ["claude-sonnet-4-5:il5", images],
-  ["claude-opus-4-7:il2", images],
-  ["claude-opus-4-7:il5", images],
-  ["gemini-3-flash:il2", [...images, file(dataUri("application/pdf"))]],
-  ["gpt-5.1:il5", images],
-  ["gpt-5.6-terra:il5", images],
-  ["gpt-oss-120b:il5", []]
+const families: ReadonlyArray<readonly [model: string, route: Route, parts: ReadonlyArray<Json>]> = [
+  ["claude-sonnet-4-5:il2", sonnet, [...images, file(dataUri("application/pdf"))]],
+  ["claude-sonnet-4-5:il5", sonnetBedrock, images],
+  ["claude-opus-4-7:il2", opus, images],
+  ["claude-opus-4-7:il5", opusBedrock, images],
+  ["gemini-3-flash:il2", flash, [...images, file(dataUri("application/pdf"))]],
+  ["gpt-5.1:il5", azure, images],
+  ["gpt-5.6-terra:il5", terra, images],
+  ["gpt-oss-120b:il5", oss, []]
 ]
 
 describe("chat", () => {
-  for (const [model, parts] of families) {
+  for (const [model, route, parts] of families) {
     const base = chatBase(model, parts)
+    const send = prepared(chat, route)
     it(`${model}: fields of the documents`, { timeout }, async () => {
-      assert.deepStrictEqual(await lost("/v1/chat/completions", base, documented(base, chatFields)), [])
+      assert.deepStrictEqual(await lost(send, base, documented(base, chatFields)), [])
     })
     it(`${model}: the same while it reasons, and nothing else is asked`, { timeout }, async () => {
       const bare = { model, messages: [{ role: "user", content: "hi" }] }
       // Without tools they ask for nothing.
       const idle = new Set(["parallel_tool_calls", "tool_choice"])
       const added = documented(bare, chatFields).filter(({ name }) => !idle.has(name))
-      assert.deepStrictEqual(await lost("/v1/chat/completions", bare, added), [])
+      assert.deepStrictEqual(await lost(send, bare, added), [])
     })
     it(`${model}: fields that no one knows`, { timeout }, async () => {
-      assert.deepStrictEqual(await lost("/v1/chat/completions", base, everywhere(base)), [])
+      assert.deepStrictEqual(await lost(over("/v1/chat/completions"), base, everywhere(base)), [])
     })
     it(`${model}: values that no document has`, { timeout }, async () => {
-      assert.deepStrictEqual(await lost("/v1/chat/completions", base, odd), [])
+      assert.deepStrictEqual(await lost(send, base, odd), [])
     })
   }
 })
@@ -311,27 +355,32 @@ const uncounted = new Set(
 )
 
 describe("messages", () => {
-  for (const model of ["claude-sonnet-4-5:il2", "claude-haiku-4-5:il5", "claude-opus-4-7:il2", "claude-opus-4-7:il5"]) {
+  for (const [model, route] of [
+    ["claude-sonnet-4-5:il2", sonnet],
+    ["claude-haiku-4-5:il5", routeOf("claude-haiku-4-5", "bedrock")],
+    ["claude-opus-4-7:il2", opus],
+    ["claude-opus-4-7:il5", opusBedrock]
+  ] as const) {
     const base = messagesBase(model)
+    const send = prepared(messages, route)
     it(`${model}: fields of the documents`, { timeout }, async () => {
-      assert.deepStrictEqual(await lost("/v1/messages", base, documented(base, messagesFields)), [])
+      assert.deepStrictEqual(await lost(send, base, documented(base, messagesFields)), [])
     })
     it(`${model}: fields that no one knows`, { timeout }, async () => {
-      assert.deepStrictEqual(await lost("/v1/messages", base, everywhere(base)), [])
+      assert.deepStrictEqual(await lost(over("/v1/messages"), base, everywhere(base)), [])
     })
     it(`${model}: betas of any kind`, { timeout }, async () => {
       const given = ["novel-2026-01-01", "a,b", ["a", 7], [["a"]], 7, true, { a: 1 }]
       const added = given.map((value) => ({ place: [], name: "anthropic_beta", value }))
-      assert.deepStrictEqual(await lost("/v1/messages", base, added), [])
+      assert.deepStrictEqual(await lost(send, base, added), [])
     })
     it(`${model}: a count, but for what makes no difference to it`, { timeout }, async () => {
       const { max_tokens: _, metadata: __, stream: ___, output_config: ____, thinking: _____, ...counted } = base
-      const path = "/v1/messages/count_tokens"
-      assert.deepStrictEqual(await lost(path, counted, everywhere(counted)), [])
+      assert.deepStrictEqual(await lost(over("/v1/messages/count_tokens"), counted, everywhere(counted)), [])
       const added = documented(counted, messagesFields).filter(
         ({ name, place }) => place.length > 0 || !uncounted.has(name)
       )
-      assert.deepStrictEqual(await lost(path, counted, added), [])
+      assert.deepStrictEqual(await lost(prepared(countTokens, route), counted, added), [])
     })
   }
 })
@@ -404,10 +453,10 @@ const responsesFields = {
 describe("responses", () => {
   it("fields of the documents", { timeout }, async () => {
     const added = documented(responsesBase, responsesFields)
-    assert.deepStrictEqual(await lost("/v1/responses", responsesBase, added), [])
+    assert.deepStrictEqual(await lost(prepared(responses, azure), responsesBase, added), [])
   })
   it("fields that no one knows", { timeout }, async () => {
-    assert.deepStrictEqual(await lost("/v1/responses", responsesBase, everywhere(responsesBase)), [])
+    assert.deepStrictEqual(await lost(over("/v1/responses"), responsesBase, everywhere(responsesBase)), [])
   })
 })
 
@@ -415,6 +464,6 @@ describe("embeddings", () => {
   const base = { model: "titan-embed-text-v2:il5", input: ["hi"] }
   it("fields", async () => {
     const fields = { "": { dimensions: 256, user: "u", novel: 1 } }
-    assert.deepStrictEqual(await lost("/v1/embeddings", base, documented(base, fields)), [])
+    assert.deepStrictEqual(await lost(over("/v1/embeddings"), base, documented(base, fields)), [])
   })
 })
