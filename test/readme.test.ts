@@ -20,6 +20,7 @@ import { clouds } from "../src/catalog/clouds.ts"
 import { layerFile } from "../src/limits/sqliteStore.ts"
 import { load } from "../src/Settings.ts"
 import { activeClouds } from "../src/settings/clouds.ts"
+import { sharedCommands } from "./operation/commands.ts"
 import { type Gateway, startGateway } from "./support/gateway.ts"
 import { eventsIn, parsed } from "./support/http.ts"
 import { type Block, blocks, readme, root, spans, variablesIn } from "./support/readme.ts"
@@ -186,11 +187,23 @@ describe("shell", () => {
         .filter((command) => command.startsWith("npm run gateway -- "))
     )
   ]
-  const cli = (shown: string, directory: string, input = "") =>
-    run("bash", ["-c", shown.replace("npm run gateway --", gatewayCommand)], input, directory)
+  const inShell = (shown: string, input: string) =>
+    run("bash", ["-c", shown.replace("npm run gateway --", gatewayCommand)], input)
+  const runCommand = sharedCommands()
+  /** Without what only a shell does. */
+  const cli = async (shown: string, directory: string) => {
+    const words = [...shown.replace("npm run gateway -- ", "").matchAll(/'([^']*)'|\S+/g)]
+    const { code, stderr, stdout } = await runCommand(
+      words.map(([word, quoted = word]) => quoted),
+      { GATEWAY_SANDBOX: "auto" },
+      directory
+    )
+    assert.strictEqual(code, 0, stderr)
+    return stdout
+  }
 
   const isAboutKeys = (command: string) => /-- (keys|teams) /.test(command)
-  it.concurrent("keys and teams are created, listed, rotated and revoked as shown", async () => {
+  it("keys and teams are created, listed, rotated and revoked as shown", async () => {
     const directory = join(home, "keys")
     await keepCounts(directory)
     let id = ""
@@ -204,13 +217,13 @@ describe("shell", () => {
     assert.include(readFileSync(join(directory, "keys.json"), "utf8"), id)
   }, 60_000)
 
-  it.concurrent.each(ours.filter((command) => !isAboutKeys(command)))("%s", async (command) => {
+  it.each(ours.filter((command) => !isAboutKeys(command)))("%s", async (command) => {
     if (/-- chat /.test(command)) {
       const model = /--model (\S+):(\S+)/.exec(command)
-      const said = await cli(`${command} --url ${gateway.url}`, home, "Why is the sky blue?\n")
+      const said = await inShell(`${command} --url ${gateway.url}`, "Why is the sky blue?\n")
       assert.include(said, "sky")
       assert.match(said, new RegExp(`^served by \\S+ at ${model?.[2]} `, "m"))
-    } else assert.isNotEmpty(await cli(command, home))
+    } else assert.isNotEmpty(await (command.includes("<") ? inShell(command, "") : cli(command, home)))
   })
 
   /** `NAME=value`, exported or before a command. */

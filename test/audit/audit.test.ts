@@ -7,6 +7,7 @@ import { Effect, Schema } from "effect"
 import { AuditEvent } from "../../src/audit/Audit.ts"
 import { evidence } from "../../src/operators/doctor/evidence.ts"
 import { start, until } from "../operation/child.ts"
+import { sharedCommands } from "../operation/commands.ts"
 import { keysFileWith } from "../operation/keysFile.ts"
 import { startGateway } from "../support/gateway.ts"
 
@@ -24,9 +25,7 @@ const eventsIn = (file: string) =>
     .filter((line) => "audit" in line)
     .map((line) => decode(line))
 
-/** Runs a command of the command line in an environment. */
-const run = (args: ReadonlyArray<string>, environment: Readonly<Record<string, string>>) =>
-  start(args, environment).ended
+const run = sharedCommands()
 
 describe("the gateway's audit events", () => {
   it("say what was started, read, refused and ended, with a digest and never a secret", async () => {
@@ -113,7 +112,7 @@ describe("the gateway's audit events", () => {
   it("go to standard output by that name", async () => {
     const broken = join(folder, "broken.json")
     writeFileSync(broken, "{")
-    const { code, stdout } = await run(["serve"], { GATEWAY_AUDIT_LOG: "stdout", GATEWAY_KEYS_FILE: broken })
+    const { code, stdout } = await start(["serve"], { GATEWAY_AUDIT_LOG: "stdout", GATEWAY_KEYS_FILE: broken }).ended
     assert.strictEqual(code, 1)
     assert.deepStrictEqual(
       stdout

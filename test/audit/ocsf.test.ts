@@ -9,7 +9,7 @@ import { UsageRecord } from "../../src/limits/UsageRecord.ts"
 import { lastHead, makeChain } from "../../src/limits/usageChain.ts"
 import { makeChainChecking } from "../../src/operators/usage/chainCheck.ts"
 import { makeSumming } from "../../src/operators/usage/summary.ts"
-import { start } from "../operation/child.ts"
+import { sharedCommands } from "../operation/commands.ts"
 import { keysFileWith } from "../operation/keysFile.ts"
 import { startGateway } from "../support/gateway.ts"
 import { record } from "../usage/records.ts"
@@ -17,6 +17,7 @@ import { problemsOf } from "./ocsfSchema.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "gateway-ocsf-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const command = sharedCommands()
 
 type Parsed = ReturnType<typeof JSON.parse>
 const parsed = (line: string): Parsed => JSON.parse(line)
@@ -187,7 +188,7 @@ describe("GATEWAY_RECORD_FORMAT=ocsf", () => {
       })
     for (const key of [keys.secrets.good, keys.secrets.revoked, "wrong"]) await (await ask(key)).text()
     await gateway.stop()
-    const run = (...args: ReadonlyArray<string>) => start(args, { ...environment, HOME: folder }).ended
+    const run = (...args: ReadonlyArray<string>) => command(args, { ...environment, HOME: folder })
     const created = await run("keys", "create", "--name", "x")
     assert.strictEqual(created.code, 0, created.stderr)
 

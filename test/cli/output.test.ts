@@ -7,12 +7,14 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { start } from "../operation/child.ts"
+import { sharedCommands } from "../operation/commands.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "gateway-output-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe("a command that is called wrong", () => {
-  it.concurrent.each([
+  const command = sharedCommands()
+  it.each([
     ["nope", /^gateway: Unknown subcommand "nope" .* Help: npm run gateway -- --help\n$/],
     ["keys create", /^gateway: Missing required flag: --name\. Help: npm run gateway -- keys create --help\n$/],
     ["keys create --nmae x", /^gateway: Unrecognized flag: --nmae .*--name.* Help: .*\n$/],
@@ -20,13 +22,13 @@ describe("a command that is called wrong", () => {
     ["usage --format x", /^gateway: .*--format: "x".*"csv".* Help: npm run gateway -- usage --help\n$/],
     ["doctor more", /^gateway: Unexpected positional argument: "more"\. Help: .*\n$/]
   ])("says so in one line on standard error, and what helps: %s", async (args, expected) => {
-    const { code, stderr, stdout } = await start(args.split(" ")).ended
+    const { code, stderr, stdout } = await command(args.split(" "))
     assert.deepStrictEqual([code, stdout], [1, ""])
     assert.match(stderr, expected)
   })
 
-  it.concurrent("prints help that was asked for as its answer", async () => {
-    const { code, stderr, stdout } = await start(["keys", "create", "--help"]).ended
+  it("prints help that was asked for as its answer", async () => {
+    const { code, stderr, stdout } = await command(["keys", "create", "--help"])
     assert.deepStrictEqual([code, stderr], [0, ""])
     assert.include(stdout, "--name string")
   })

@@ -10,6 +10,7 @@ import { Effect } from "effect"
 import { makeChain } from "../../src/limits/usageChain.ts"
 import { parseBound, parseBy } from "../../src/operators/cli/usage.ts"
 import { checkFiles } from "../../src/operators/usage/readFiles.ts"
+import { sharedCommands } from "../operation/commands.ts"
 import { anchorLine, chained, line } from "../usage/records.ts"
 
 const source = join(import.meta.dirname, "../../src")
@@ -20,20 +21,20 @@ const file = (name: string, content: string | Uint8Array): string => {
   return name
 }
 
-const run = (
-  args: ReadonlyArray<string>,
-  options: {
-    readonly input?: (stdin: NodeJS.WritableStream) => void
-    readonly env?: Record<string, string>
-  } = {}
-) =>
+const command = sharedCommands()
+const run = async (args: ReadonlyArray<string>, env: Record<string, string> = {}) => {
+  const { code, stderr, stdout } = await command(["usage", ...args], env, directory)
+  return { code, err: stderr, out: stdout }
+}
+
+const runWith = (args: ReadonlyArray<string>, input: string) =>
   new Promise<{ readonly code: number | null; readonly out: string; readonly err: string }>((resolve) => {
     const child = spawn(
       process.execPath,
       ["--import", join(source, "installed.js"), join(source, "main.ts"), "usage", ...args],
       {
         cwd: directory,
-        env: { PATH: process.env.PATH, ...options.env }
+        env: { PATH: process.env.PATH }
       }
     )
     let out = ""
@@ -44,10 +45,8 @@ const run = (
     child.stderr.setEncoding("utf8").on("data", (text) => {
       err += text
     })
-    child.stdin.on("error", () => {})
     child.once("close", (code) => resolve({ code, out, err }))
-    if (options.input === undefined) child.stdin.end()
-    else options.input(child.stdin)
+    child.stdin.end(input)
   })
 
 /** A command starts slowly on a machine that does other things. */
@@ -62,9 +61,7 @@ describe("usage", () => {
     const archive = file("archive.jsonl.gz", Buffer.concat([gzipSync(three), gzipSync(three)]))
     const big = gzipSync(text(chained(500)))
     const cut = file("cut.jsonl.gz", big.subarray(0, big.length - 100))
-    const { code, err, out } = await run([plain, "./plain.jsonl", archive, cut, "-", "--format", "json"], {
-      input: (stdin) => stdin.end(three)
-    })
+    const { code, err, out } = await runWith([plain, "./plain.jsonl", archive, cut, "-", "--format", "json"], three)
     assert.strictEqual(err, "")
     assert.strictEqual(code, 0)
     const report = JSON.parse(out)
@@ -83,13 +80,14 @@ describe("usage", () => {
       GATEWAY_USAGE_LOG: file("log.jsonl", three),
       GATEWAY_KEYS_FILE: file("keys.json", JSON.stringify({ version: 1, keys: [key] }))
     }
-    const { code, out } = await run([], { env: settings })
+    const { code, out } = await run([], settings)
     assert.strictEqual(code, 0)
     assert.match(out, /^KEY +REQUESTS/)
     assert.match(out, /^key_1 +2 .*\nAnn \(key_2\) +1 .*\nTOTAL +3 /m)
-    const day = await run(["--by", "day,cloud", "--from", "2026-11-21", "--to", "2026-11-22", "--format", "csv"], {
-      env: settings
-    })
+    const day = await run(
+      ["--by", "day,cloud", "--from", "2026-11-21", "--to", "2026-11-22", "--format", "csv"],
+      settings
+    )
     assert.match(day.out, /^day,cloud,requests.*\n2026-11-21,azure,3,/)
   })
 
@@ -164,9 +162,7 @@ describe("usage verify", () => {
   })
 
   it("names where a chain breaks, and fails", patience, async () => {
-    const { code, err, out } = await run(["verify", "-"], {
-      input: (stdin) => stdin.end(text([...lines.toSpliced(4, 2).slice(0, -1), log]))
-    })
+    const { code, err, out } = await runWith(["verify", "-"], text([...lines.toSpliced(4, 2).slice(0, -1), log]))
     assert.strictEqual(code, 1)
     assert.match(out, /BREAK -:5: chain [0-9a-f]+, records 5 to 6, should stand before it/)
     assert.match(out, /BREAK -:17: chain [0-9a-f]+, record 20, should follow it, by the log/)

@@ -7,11 +7,13 @@ import { makeKey, tokenOf } from "../identity/issuer.ts"
 import { hasOwnRedis, startRedis, type TestRedis } from "../limits/redis.ts"
 import { type Gateway, startGateway } from "../support/gateway.ts"
 import { get } from "../support/http.ts"
-import { start, until } from "./child.ts"
+import { until } from "./child.ts"
+import { sharedCommands } from "./commands.ts"
 import { keysFileWith } from "./keysFile.ts"
 import { ask, openSurface, requestOf } from "./surfaces.ts"
 
 const directory = mkdtempSync(join(tmpdir(), "gateway-redis-access-"))
+const command = sharedCommands()
 const racing = "[sandbox: delay=200ms]"
 const reserved = Math.ceil(Buffer.byteLength(JSON.stringify(requestOf("chat", racing)[1])) / 4) + 100
 const { file, secrets } = keysFileWith(directory, {
@@ -101,7 +103,7 @@ describe.skipIf(!hasOwnRedis)("two gateways on one Redis", () => {
       settings: { GATEWAY_KEYS_FILE: copy, GATEWAY_REDIS_URL: redis.url, GATEWAY_IDENTITY_FILE: identity }
     })
     const run = async (...args: ReadonlyArray<string>) => {
-      const { stdout } = await start(["keys", ...args], { GATEWAY_KEYS_FILE: file, GATEWAY_REDIS_URL: redis.url }).ended
+      const { stdout } = await command(["keys", ...args], { GATEWAY_KEYS_FILE: file, GATEWAY_REDIS_URL: redis.url })
       assert.include(stdout, "Replicas that share the Redis were notified.")
     }
     const refused = async (secret: string) =>
@@ -119,7 +121,7 @@ describe.skipIf(!hasOwnRedis)("two gateways on one Redis", () => {
       // By a shell that does not know the Redis, which its gateway counts in.
       writeFileSync(join(directory, "counts-in-redis"), "epoch")
       const unknowing = { GATEWAY_KEYS_FILE: file, GATEWAY_STATE_DIR: directory }
-      const { stdout } = await start(["keys", "enable", "paused"], unknowing).ended
+      const { stdout } = await command(["keys", "enable", "paused"], unknowing)
       assert.include(stdout, "may refuse it on")
       await run("enable", "paused")
       await until(async () => !(await refused(secrets.paused)), "the key")
@@ -171,7 +173,7 @@ describe.skipIf(!hasOwnRedis)("two gateways on one Redis", () => {
       }
     }
     const listed = async () => {
-      const { stdout } = await start(["keys", "list", "--json"], settings).ended
+      const { stdout } = await command(["keys", "list", "--json"], settings)
       const { keys } = JSON.parse(stdout)
       return keys.find(({ id }: { readonly id: string }) => id === "restored").use.monthlyTokens
     }
@@ -181,7 +183,7 @@ describe.skipIf(!hasOwnRedis)("two gateways on one Redis", () => {
       await own.stop()
       own = await startRedis(Number(new URL(own.url).port))
       assert.strictEqual(await listed(), 0)
-      const { code, stderr, stdout } = await start(["usage", "restore", usage], settings).ended
+      const { code, stderr, stdout } = await command(["usage", "restore", usage], settings)
       assert.deepStrictEqual([code, stderr], [0, ""])
       assert.match(stdout, /^Raised \d+ counts of this month and of today to what 1 records say\. None was lowered\.$/m)
       assert.strictEqual(await listed(), first.used)

@@ -11,12 +11,14 @@ import { ocsfPlace } from "../../src/limits/ocsf.ts"
 import { makeUsageLog } from "../../src/limits/UsageLog.ts"
 import { makeChain, type RecordFormat, readSigner, readVerifier } from "../../src/limits/usageChain.ts"
 import { makeChainChecking } from "../../src/operators/usage/chainCheck.ts"
-import { start } from "../operation/child.ts"
+import { sharedCommands } from "../operation/commands.ts"
 import { startGateway } from "../support/gateway.ts"
 import { record } from "./records.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "gateway-signed-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const command = sharedCommands()
 
 const keyPair = (name: string, curve = "P-256") => {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: curve })
@@ -208,7 +210,7 @@ describe("usage verify --public-key", () => {
       GATEWAY_KEYS_FILE: join(folder, "keys.json"),
       HOME: folder
     }
-    const run = (...args: ReadonlyArray<string>) => start(args, environment).ended
+    const run = (...args: ReadonlyArray<string>) => command(args, environment)
     assert.strictEqual((await run("keys", "create", "--name", "x")).code, 0)
     const gateway = await startGateway({ settings: environment })
     await (await fetch(`${gateway.url}/v1/models`, { headers: { "x-api-key": "wrong" } })).text()
