@@ -9,6 +9,7 @@ import { Effect } from "effect"
 import { explainSetting } from "../../src/operators/cli/run.ts"
 import { load } from "../../src/Settings.ts"
 import { serve, start, until } from "./child.ts"
+import { sharedCommands } from "./commands.ts"
 
 const server = createServer()
 const directory = mkdtempSync(join(tmpdir(), "gateway-start-"))
@@ -114,9 +115,13 @@ const cases: ReadonlyArray<Case> = [
 ]
 
 describe("serve refuses to start in one line that says what to do, and exits with 1, when", () => {
+  const command = sharedCommands()
   for (const { what, environment, says } of cases) {
-    it.concurrent(what, async () => {
-      const { code, stderr, stdout } = await start(["serve"], environment()).ended
+    it(what, async () => {
+      // Workers are processes of their own.
+      const ended =
+        "GATEWAY_WORKERS" in environment() ? start(["serve"], environment()).ended : command(["serve"], environment())
+      const { code, stderr, stdout } = await ended
       assert.strictEqual(code, 1)
       assert.strictEqual(stdout, "")
       const lines = stderr.trimEnd().split("\n")
@@ -137,8 +142,8 @@ describe("serve refuses to start in one line that says what to do, and exits wit
     await gateway.stop()
   })
 
-  it.concurrent("the catalog is broken: a line for each problem", async () => {
-    const { code, stderr, stdout } = await start(["serve"], { GATEWAY_CATALOG_FILE: broken }).ended
+  it("the catalog is broken: a line for each problem", async () => {
+    const { code, stderr, stdout } = await command(["serve"], { GATEWAY_CATALOG_FILE: broken })
     assert.strictEqual(code, 1)
     assert.strictEqual(stdout, "")
     assert.match(stderr, /^gateway: .*broken\.json is not a usable catalog:\n( {2}.*\n)+$/)
