@@ -76,7 +76,7 @@ const run = (file: string, args: ReadonlyArray<string>, input = "", directory = 
     const child = execFile(
       file,
       args,
-      { cwd: directory, timeout: 20_000, env: { PATH: process.env.PATH, GATEWAY_SANDBOX: "auto" } },
+      { cwd: directory, timeout: 50_000, env: { PATH: process.env.PATH, GATEWAY_SANDBOX: "auto" } },
       (error, stdout, stderr) =>
         error === null ? done(stdout) : fail(new Error(`${error.message}\n${stdout}\n${stderr}`))
     )
