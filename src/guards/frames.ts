@@ -7,7 +7,7 @@ import { arrayOf, isObject, type JsonObject, numberOf, objectOf, textOf } from "
 import { readExactObject } from "../wire/parse.ts"
 import { jsonText } from "../wire/print.ts"
 import { withActions, withheld } from "./bodies.ts"
-import { type GuardedSurface, type PlacedText, textsOf, withTexts } from "./places.ts"
+import { type GuardedSurface, type PlacedText, structural, textsOf, withTexts } from "./places.ts"
 
 /** A piece of a text that comes in several frames. */
 export interface Delta {
@@ -79,6 +79,12 @@ const wholeOf = (frame: Frame, fields: JsonObject, where: Fields, dataOf = (fiel
   const whole = textsOf(where, fields)
   const print = (others: ReadonlyArray<string>) => withData(frame, dataOf(withTexts(where, fields, others) ?? fields))
   return whole.length === 0 ? nothing : { whole, with: print }
+}
+
+/** Every field that may say a text, also of an event that is new: clients read those, too. */
+const allFields = (fields: JsonObject, known: Fields): Fields => {
+  const keys = Object.keys(fields).filter((key) => !structural.has(key) && key !== "obfuscation")
+  return { ...Object.fromEntries(keys.map((key) => [key, "assistant"])), ...known }
 }
 
 const chatReader = (reply: Fields): FrameReader => {
@@ -165,7 +171,7 @@ const messagesReader = (): FrameReader => {
       case "message_start":
         return wholeOf(frame, fields, { message: "assistant" })
       default:
-        return wholeOf(frame, fields, { x_gateway_governance: "arguments" })
+        return wholeOf(frame, fields, allFields(fields, { x_gateway_governance: "arguments" }))
     }
   }
   return {
@@ -197,18 +203,8 @@ const pieces: ReadonlyArray<readonly [string, Place]> = [
   ["partial_json", "arguments"]
 ]
 
-/** Where events of the responses format say texts whole. */
-const responsesFields: Fields = {
-  text: "assistant",
-  refusal: "assistant",
-  arguments: "arguments",
-  input: "arguments",
-  command: "arguments",
-  diff: "arguments",
-  item: "assistant",
-  part: "assistant",
-  annotation: "assistant"
-}
+/** Fields of events of the responses format that say whole what a call says. */
+const responsesFields: Fields = { arguments: "arguments", input: "arguments", command: "arguments", diff: "arguments" }
 
 const placeOfEvent = (name: string): Place =>
   /arguments|_input\.|command|_diff\./.test(name) ? "arguments" : name.includes("reasoning") ? "thinking" : "assistant"
@@ -237,7 +233,7 @@ const responsesReader = (reply: Fields): FrameReader => {
         withData(frame, { ...rest, delta: text, ...unlikely })
       )
     }
-    const part = wholeOf(frame, fields, responsesFields)
+    const part = wholeOf(frame, fields, allFields(fields, responsesFields))
     const isLeaf = fields.item === undefined && fields.part === undefined
     if (name.endsWith(".done")) return { ...part, ends: true, repeats: isLeaf ? keyOf(name, fields) : undefined }
     const begins = /_call$/.test(textOf(objectOf(fields.item).type) ?? "") || fields.command !== undefined

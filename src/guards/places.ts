@@ -22,7 +22,7 @@ export interface PlacedText {
 }
 
 /** Fields that are no text, wherever they stand but inside of arguments and schemas. */
-const structural: ReadonlySet<string> = new Set([
+export const structural: ReadonlySet<string> = new Set([
   ...["type", "role", "id", "tool_call_id", "tool_use_id", "call_id", "item_id", "name", "status", "detail", "phase"],
   ...["media_type", "mime_type", "cache_control", "signature", "thought_signature", "encrypted_content", "model"],
   ...["function_call_id", "encrypted_index", "file_id", "finish_reason", "logprobs", "tools"],
