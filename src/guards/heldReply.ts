@@ -181,7 +181,10 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
       const end = lastSentenceEnd(before, delta.text) ?? (queuedText > longestHeld ? lastBlank(delta.text) : undefined)
       if (end !== undefined) mark(queue.length, end)
       else if (queuedText > 2 * longestHeld) mark(queue.length)
-    } else if (last === true || (!all && !inCall && (ends === true || isWhole(part)))) mark(queue.length)
+    } else if (last === true || (!all && !inCall && (ends === true || (isWhole(part) && queuedText === 0)))) {
+      // What is said whole may stand in the middle of a word, and waits for its sentence.
+      mark(queue.length)
+    }
     return false
   }
 

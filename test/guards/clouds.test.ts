@@ -5,7 +5,7 @@ import { guardsFile, usual } from "../support/detector.ts"
 import { fakeUpstream, streaming } from "../support/fakeUpstream.ts"
 import { cloudsAt, startGateway } from "../support/gateway.ts"
 import { post } from "../support/http.ts"
-import { ask, ending, frames, opening } from "../support/responses.ts"
+import { ask, ending, frames, opening, textEvents, textItem } from "../support/responses.ts"
 import { sharedDetector } from "../support/shared.ts"
 
 const detector = sharedDetector()
@@ -46,5 +46,25 @@ describe("a text is seen", () => {
     const text = await redacted("/v1/messages", claude.message("claude-sonnet-4-5:fedramp-high"), events)
     assert.include(text, "[ssn]")
     assert.notInclude(text, number)
+  })
+
+  it("whole where a source is named in the middle of it", async () => {
+    const events = textEvents(0, ["It is 123-45-", "6789 here"])
+    const at = events.findLastIndex(({ type }) => type.endsWith(".delta"))
+    const annotation = { type: "url_citation", title: "A source", url: "https://x.example" }
+    const added = {
+      type: "response.output_text.annotation.added",
+      ...place,
+      content_index: 0,
+      annotation_index: 0,
+      annotation
+    }
+    const text = await response([
+      ...[opening, ...events.slice(0, at), added, ...events.slice(at)],
+      ending([textItem("It is 123-45-6789 here")])
+    ])
+    assert.include(text, "It is [ssn] here")
+    assert.notInclude(text, "123-45-")
+    assert.notInclude(text, "6789")
   })
 })
