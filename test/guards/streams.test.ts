@@ -408,6 +408,19 @@ describe("a reply that is only flagged", () => {
 })
 
 describe("a reply that is held whole", () => {
+  it.effect("stays where one of its blocks ends", () =>
+    Effect.gen(function* () {
+      const step = heldAlone("messages", true)
+      const delta = { type: "text_delta", text: "One sentence.\n" }
+      const frames = ["content_block_delta", "content_block_stop"].map((type) => ({
+        event: type,
+        data: JSON.stringify({ type, index: 0, delta })
+      }))
+      assert.lengthOf((yield* step(frames)).frames, 0)
+      assert.lengthOf((yield* step([], true)).frames, frames.length)
+    })
+  )
+
   it.effect("may have more frames than a function takes arguments", () =>
     Effect.gen(function* () {
       const step = heldAlone("chat", true)
