@@ -42,13 +42,16 @@ const changed = (model: Model, change: typeof ModelChange.Type | undefined): Rea
 function* misplaced({ models }: Catalog, overlay: Overlay): Generator<string> {
   for (const [id, change] of Object.entries(overlay.models)) {
     const model = models.find((model) => model.id === id)
-    const meant = nearest(
-      id,
-      models.map((model) => model.id)
-    )
-    if (model === undefined) yield `models.${id}: the catalog has no such model${meant ? ` (is ${meant} meant?)` : ""}`
-    const own = new Set(model?.deployments.map(({ cloud }) => cloud))
-    for (const cloud of model === undefined ? [] : clouds) {
+    if (model === undefined) {
+      const meant = nearest(
+        id,
+        models.map((model) => model.id)
+      )
+      yield `models.${id}: the catalog has no such model${meant ? ` (is ${meant} meant?)` : ""}`
+      continue
+    }
+    const own = new Set(model.deployments.map(({ cloud }) => cloud))
+    for (const cloud of clouds) {
       if (change[cloud] !== undefined && !own.has(cloud))
         yield `models.${id}.${cloud}: the model has no deployment there, only on ${[...own].join(", ")}`
     }
