@@ -1,13 +1,11 @@
 /** The file that names the agency's own detectors (docs/guards.md#the-file). It holds no secret. */
-import { dirname, resolve } from "node:path"
 import { Duration, Effect, Result, Schema } from "effect"
 import { authorizedLevels, boundaryExample, type Level, levels, parseBoundary } from "../catalog/Level.ts"
 import { authorizationOfHost, isVendorHost } from "../catalog/Partition.ts"
 import type { ClientCertificate } from "../cloud/connections.ts"
 import { checkTlsTexts } from "../identity/certificate.ts"
-import { parser, readNamed, requireOwned } from "../limits/files.ts"
+import { parser, readNamed, readOwnedBeside } from "../limits/files.ts"
 import { allUnique, ShortName } from "../limits/KeyFile.ts"
-import { readRegular } from "../regularFile.ts"
 import { BaseUrl, hostOf, isLoopback, timeBetween } from "../settings/fields.ts"
 import { tlsPolicy } from "../tlsPolicy.ts"
 import { OperatorError } from "../wire/OperatorError.ts"
@@ -88,22 +86,21 @@ export interface GuardRead extends GuardSettings {
 
 const readClient = Effect.fnUntraced(function* (path: string, { certificate, key, name }: GuardSettings) {
   if (certificate === undefined || key === undefined) return undefined
-  const refused = (why: string) => new OperatorError({ message: `${path}: the guard ${name} ${why}` })
-  const read = Effect.fnUntraced(function* (file: string) {
-    const at = resolve(dirname(path), file)
-    const found = yield* Effect.mapError(readRegular(at), ({ message }) =>
-      refused(`names ${file}, which cannot be read (${message})`)
+  const of = (why: string) => `${path}: the guard ${name} ${why}`
+  const read = (file: string) =>
+    Effect.map(
+      readOwnedBeside(path, file, (why) => of(`names ${file}, which cannot be read (${why})`)),
+      (bytes) => bytes.toString("utf8")
     )
-    yield* requireOwned(at, found)
-    return found.bytes.toString("utf8")
-  })
   const client: ClientCertificate = { cert: yield* read(certificate), key: yield* read(key) }
   yield* Effect.try({
     try: () => checkTlsTexts({ ...client, ...tlsPolicy }),
     catch: (cause) =>
-      refused(
-        `needs PEM files in certificate and key, and the key the certificate's (${cause instanceof Error ? cause.message : String(cause)})`
-      )
+      new OperatorError({
+        message: of(
+          `needs PEM files in certificate and key, and the key the certificate's (${cause instanceof Error ? cause.message : String(cause)})`
+        )
+      })
   })
   return client
 })

@@ -1,12 +1,9 @@
 /** The file that says whose tokens and certificates are trusted, and what they may use (docs/identity.md#identity-file). It holds no secret. */
 import { createHash, hash } from "node:crypto"
-import { dirname, resolve } from "node:path"
 import { Duration, Effect, Schema } from "effect"
-import { parser, readNamed, requireOwned } from "../limits/files.ts"
+import { parser, readNamed, readOwnedBeside } from "../limits/files.ts"
 import { allUnique, Name, permissionFields, ShortName } from "../limits/KeyFile.ts"
-import { readRegular } from "../regularFile.ts"
 import { isLoopback, timeBetween } from "../settings/fields.ts"
-import { rephrase } from "../wire/OperatorError.ts"
 
 /** Signature algorithms of tokens: those of FIPS 186-5 with keys of two parts. */
 export const algorithms = ["ES256", "ES384", "RS256", "PS256"] as const
@@ -135,11 +132,9 @@ export const readIdentity = Effect.fnUntraced(function* (path: string) {
   const contents = new Map<string, Buffer>()
   const digest = createHash("sha256").update(text)
   for (const name of namesIn(file)) {
-    const at = resolve(dirname(path), name)
-    const read = yield* rephrase(readRegular(at), (why) => `${path} names ${name}, which cannot be read: ${why}`)
-    yield* requireOwned(at, read)
-    contents.set(name, read.bytes)
-    digest.update(hash("sha256", read.bytes))
+    const bytes = yield* readOwnedBeside(path, name, (why) => `${path} names ${name}, which cannot be read: ${why}`)
+    contents.set(name, bytes)
+    digest.update(hash("sha256", bytes))
   }
   return { file, contents, digest: digest.digest("hex") }
 })

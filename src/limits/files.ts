@@ -3,7 +3,7 @@
  * or broken.
  */
 import { existsSync, mkdirSync, statSync } from "node:fs"
-import { dirname } from "node:path"
+import { dirname, resolve } from "node:path"
 import { Context, Effect, FileSystem, Metric, Option, Schedule, Schema } from "effect"
 import { type RegularFile, readRegular } from "../regularFile.ts"
 import { fail, OperatorError, rephrase } from "../wire/OperatorError.ts"
@@ -93,17 +93,17 @@ const read = (path: string): Effect.Effect<RegularFile | undefined, OperatorErro
 /** The text of a file; undefined when there is none. */
 export const readIfExists = (path: string) => Effect.map(read(path), (file) => file?.bytes.toString("utf8"))
 
-/** Group and others may write. */
-const writableByOthers = 0o022
+/** Whether group or others may write. */
+export const isWritableByOthers = (mode: number): boolean => (mode & 0o022) !== 0
+export const octalMode = (mode: number): string => (mode & 0o777).toString(8).padStart(4, "0")
 
 /** Fails for a file that decides who may do what, where others than its owner may change it. */
-export const requireOwned = (path: string, { mode }: RegularFile): Effect.Effect<void, OperatorError> => {
-  if ((mode & writableByOthers) === 0) return Effect.void
-  const shown = (mode & 0o777).toString(8).padStart(4, "0")
-  return fail(
-    `${path} may be written by others than its owner (mode ${shown}). Check what it says, then: chmod go-w ${path}`
-  )
-}
+const requireOwned = (path: string, { mode }: RegularFile): Effect.Effect<void, OperatorError> =>
+  isWritableByOthers(mode)
+    ? fail(
+        `${path} may be written by others than its owner (mode ${octalMode(mode)}). Check what it says, then: chmod go-w ${path}`
+      )
+    : Effect.void
 
 /** The text of such a file; undefined when there is none. */
 export const readOwned = Effect.fnUntraced(function* (path: string) {
@@ -112,7 +112,19 @@ export const readOwned = Effect.fnUntraced(function* (path: string) {
   return file?.bytes.toString("utf8")
 })
 
-/** The same, of a file that a setting names. */
+/** The bytes of such a file that another names, from its own folder; `unreadable` puts a reason in words. */
+export const readOwnedBeside = Effect.fnUntraced(function* (
+  path: string,
+  name: string,
+  unreadable: (why: string) => string
+) {
+  const at = resolve(dirname(path), name)
+  const file = yield* rephrase(readRegular(at), unreadable)
+  yield* requireOwned(at, file)
+  return file.bytes
+})
+
+/** The text of one that a setting names. */
 export const readNamed = (path: string, setting: string): Effect.Effect<string, OperatorError> =>
   Effect.filterOrFail(
     readOwned(path),

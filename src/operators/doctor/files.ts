@@ -13,7 +13,7 @@ import { type Authority, fieldsOf, isInTime, listsEnd, readCertificates } from "
 import { isUrl, readIdentity } from "../../identity/IdentityFile.ts"
 import { trustOf } from "../../identity/identityLayer.ts"
 import { fetchKeys, type IssuerKeys } from "../../identity/token.ts"
-import { readIfExists, writeProblem } from "../../limits/files.ts"
+import { isWritableByOthers, octalMode, readIfExists, writeProblem } from "../../limits/files.ts"
 import { isOver, type KeyBook, parseBook } from "../../limits/KeyFile.ts"
 import { readSigner } from "../../limits/usageChain.ts"
 import { checkTlsFiles } from "../../listener.ts"
@@ -30,12 +30,11 @@ const attempt = <A>(promise: () => Promise<A>) =>
 /** What others may do with a file: those who can change the key file can give themselves a key. */
 const modeFound = Effect.fnUntraced(function* (file: string, mayChange: typeof fail) {
   const { mode } = yield* attempt(() => stat(file))
-  const changed = (mode & 0o022) !== 0
+  const changed = isWritableByOthers(mode)
   // Some systems have no modes.
   if (process.platform === "win32" || (!changed && (mode & 0o004) === 0)) return []
-  const octal = (mode & 0o777).toString(8).padStart(4, "0")
   const found = changed ? mayChange : warn
-  return [found(`${file}: others may ${changed ? "change" : "read"} it (mode ${octal})`, `chmod 600 ${file}`)]
+  return [found(`${file}: others may ${changed ? "change" : "read"} it (mode ${octalMode(mode)})`, `chmod 600 ${file}`)]
 })
 
 /** Keys and teams with a limit on cost may not use what has no price. `prices`: of each ID that is served. */
