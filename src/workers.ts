@@ -2,6 +2,7 @@
 import cluster from "node:cluster"
 import { Deferred, Duration, Effect, Option, Schema } from "effect"
 import type { GatewaySettings } from "./Settings.ts"
+import { isEveryAddress } from "./settings/fields.ts"
 import { fail, Reported } from "./wire/OperatorError.ts"
 import { steadyMillis } from "./wire/steady.ts"
 
@@ -23,8 +24,6 @@ const patience = Duration.seconds(10)
 /** Each worker counts for itself, so each has a metrics port of its own, counted up from `GATEWAY_METRICS_PORT`. */
 export const metricsPortOf = ({ metricsPort }: Pick<GatewaySettings, "metricsPort">, slot: number) =>
   Option.map(metricsPort, (base) => (base === 0 ? 0 : base + slot))
-
-export const isEveryAddress = (host: string): boolean => host === "0.0.0.0" || host === "::"
 
 type Ports = Pick<GatewaySettings, "host" | "port" | "metricsHost" | "metricsPort" | "workers">
 

@@ -42,6 +42,7 @@ export const port = (name: string) =>
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/
 /** Whether what is at this host name or address cannot be reached from another machine. */
 export const isLoopback = (host: string): boolean => loopback.test(host)
+export const isEveryAddress = (host: string): boolean => host === "0.0.0.0" || host === "::"
 
 /** Scheme, host, port and plain path: nothing that a URL's reader would take otherwise than it is written. */
 const plainUrl = /^https?:\/\/([\w.-]+|\[[\da-f:]+\])(:\d{1,5})?(\/[\w~-][\w.~-]*)*\/*$/i
