@@ -121,6 +121,13 @@ it.effect("what a store may hold of a stream is given back for as long as it is 
   )
 })
 
+/** A connection to a Redis that the test breaks, until the scope closes. */
+const breakableTo = (url: string) =>
+  Effect.acquireRelease(
+    Effect.promise(() => breakable(Number(new URL(url).port))),
+    ({ stop }) => Effect.promise(stop)
+  )
+
 describe.skipIf(!hasOwnRedis)("Redis lost", () => {
   it.live("quota fails closed, limits count locally, running requests end", () =>
     Effect.gen(function* () {
@@ -240,10 +247,7 @@ describe.skipIf(!hasOwnRedis)("Redis lost", () => {
   it.live("what a broken connection leaves unknown holds nothing, and what it could not give back comes back", () =>
     Effect.gen(function* () {
       const redis = yield* redisServer
-      const wire = yield* Effect.acquireRelease(
-        Effect.promise(() => breakable(Number(new URL(redis.url).port))),
-        ({ stop }) => Effect.promise(stop)
-      )
+      const wire = yield* breakableTo(redis.url)
       const direct = yield* Effect.acquireRelease(
         Effect.promise(() => createClient({ url: redis.url }).connect()),
         (client) => Effect.promise(() => client.close())
@@ -290,10 +294,7 @@ describe.skipIf(!hasOwnRedis)("Redis lost", () => {
   it.live("answers that cannot be read any more begin a new connection", () =>
     Effect.gen(function* () {
       const redis = yield* redisServer
-      const wire = yield* Effect.acquireRelease(
-        Effect.promise(() => breakable(Number(new URL(redis.url).port))),
-        ({ stop }) => Effect.promise(stop)
-      )
+      const wire = yield* breakableTo(redis.url)
       yield* Effect.gen(function* () {
         const { reserve } = yield* Quota
         const use = Effect.scoped(reserve(callerWith({ monthlyTokens: 1000 }), whole(100)))
