@@ -246,7 +246,7 @@ describe("doctor", () => {
       "a metrics port that a worker would take from the gateway",
       () => ({ GATEWAY_PORT: "9465", GATEWAY_METRICS_PORT: "9464", GATEWAY_WORKERS: "2" }),
       "ports",
-      /\nfail: .*127\.0\.0\.1:9465 for metrics is GATEWAY_PORT, too.* -> Set GATEWAY_METRICS_PORT/
+      /\nfail: GATEWAY_METRICS_PORT: 127\.0\.0\.1:9465 for metrics is GATEWAY_PORT, too; each worker takes the next port -> Set GATEWAY_METRICS_PORT/
     ],
     [
       "more workers than there are metrics ports",
