@@ -136,14 +136,16 @@ interface Known {
 
 /**
  * For an ID that does not exist here: a bare name, an unknown level, a level that the model is not authorized for, an
- * unknown model, a model on a cloud that is not configured, or in a region that is not authorized for the level.
+ * unknown model, a model on a cloud that is not configured, or in a region that is not authorized for the level. It names only
+ * IDs that the caller may use, as the model list does.
  */
-const explainUnresolved = (id: string, purpose: Purpose, known: Known): string => {
+const explainUnresolved = (id: string, purpose: Purpose, known: Known, mayUse: (entry: Entry) => boolean): string => {
   const { catalog, bound, served, leftOut, paths } = known
   const { base, level } = parseModelId(id)
   const model = `model ${quote(id)}`
   const found = catalog.models.find((candidate) => candidate.id === base)
-  const usable = served.filter((entry) => serves(purpose, entry))
+  const allowed = served.filter(mayUse)
+  const usable = allowed.filter((entry) => serves(purpose, entry))
 
   if (found === undefined) {
     const near = closest(base, [...new Set(usable.map((entry) => entry.model.id))])
@@ -151,29 +153,34 @@ const explainUnresolved = (id: string, purpose: Purpose, known: Known): string =
     const hint = similar.length > 0 ? `similar: ${onePerModel(similar, level)}; ` : ""
     return `${model} does not exist: ${form}; ${hint}${seeList}`
   }
-  const own = served.filter((entry) => entry.model.id === base)
+  const isOwn = (entry: Entry) => entry.model.id === base
   const elsewhere =
     leftOut.has(id) || (!bound.has(id) && [...leftOut].some((other) => parseModelId(other).base === base))
   const unavailable = elsewhere
     ? `is not available here, because this region is not authorized for ${level ?? "it"}`
     : "is not available here, because its cloud is not configured"
-  if (own.length === 0) {
-    const others = usable.length > 0 ? `available: ${onePerModel(usable, level)}; ` : ""
-    return `${model} ${unavailable}; ${others}${seeList}`
-  }
-  const wrong = bound.has(id) ? unavailable : complaint(id)
-  const fitting = own.filter((entry) => serves(purpose, entry))
+  const wrong = bound.has(id) || !served.some(isOwn) ? unavailable : complaint(id)
+  const fitting = usable.filter(isOwn)
   if (fitting.length > 0) return `${model} ${wrong}; use one of: ${names(fitting)}`
-  return (
-    `${model} ${wrong}; and it is ${kinds[found.family]}, which ${paths[purpose]} does not serve: ` +
-    `on ${rightEndpoint(purpose, found.family, paths)} use one of: ${names(own)}`
-  )
+  const own = allowed.filter(isOwn)
+  if (own.length > 0) {
+    return (
+      `${model} ${wrong}; and it is ${kinds[found.family]}, which ${paths[purpose]} does not serve: ` +
+      `on ${rightEndpoint(purpose, found.family, paths)} use one of: ${names(own)}`
+    )
+  }
+  const others = usable.length > 0 ? `available: ${onePerModel(usable, level)}; ` : ""
+  return `${model} ${wrong}; ${others}${seeList}`
 }
 
 /** The catalog as this process serves it. Immutable: a reload makes a new one. */
 export interface Index {
-  /** Fails with `invalid` (400). Constant time for an ID that resolves. */
-  readonly resolve: (id: string, purpose: Purpose) => Result.Result<Route, GatewayError>
+  /** Fails with `invalid` (400), and names only IDs that the caller may use. Constant time for an ID that resolves. */
+  readonly resolve: (
+    id: string,
+    purpose: Purpose,
+    mayUse?: (entry: Entry) => boolean
+  ) => Result.Result<Route, GatewayError>
   /** Every requestable ID, in the catalog's order and then that of `levels`. */
   readonly list: ReadonlyArray<Entry>
   /** What active clouds would serve if they were elsewhere, by reason. */
@@ -242,9 +249,9 @@ export const makeIndex = (catalog: Catalog, sites: Sites, paths: Paths): Index =
   const { served, leftOut } = splitBySite(bound, sites)
   const list = [...served.values()]
   const known = { catalog, bound, served: list, leftOut: new Set(leftOut.flatMap(({ ids }) => ids)), paths }
-  const resolve = (id: string, purpose: Purpose): Result.Result<Route, GatewayError> => {
+  const resolve: Index["resolve"] = (id, purpose, mayUse = () => true) => {
     const entry = served.get(id)
-    if (entry === undefined) return Result.fail(invalid(explainUnresolved(id, purpose, known)))
+    if (entry === undefined) return Result.fail(invalid(explainUnresolved(id, purpose, known, mayUse)))
     if (!serves(purpose, entry)) return Result.fail(invalid(explainWrongKind(purpose, entry, paths)))
     return purpose === "count_tokens" && entry.deployment.countModel === undefined
       ? Result.fail(invalid(countingUnavailable))

@@ -15,7 +15,7 @@ import { Caller, type CallerIdentity } from "../contract/Security.ts"
 import type { ScreenMode } from "../governance/forbiddenNames.ts"
 import { screen } from "../governance/screen.ts"
 import { CloudQuota } from "../limits/CloudQuota.ts"
-import { permits } from "../limits/Keys.ts"
+import { mayUse, permits } from "../limits/Keys.ts"
 import { limitsStreams, limitsUse } from "../limits/limits.ts"
 import { Quota } from "../limits/Quota.ts"
 import { RateLimit } from "../limits/RateLimit.ts"
@@ -117,9 +117,9 @@ const make = Effect.gen(function* () {
         const caller = yield* Caller
         const body = yield* readBody(httpRequest, record)
         const inputEstimate = recordContents(record, surface.counts(body))
-        const found = yield* Effect.fromResult(catalog.current().resolve(body.model, purpose))
+        const found = yield* Effect.fromResult(catalog.current().resolve(body.model, purpose, mayUse(caller)))
         record.route = found
-        yield* Effect.fromResult(permits(caller, { base: found.model.id, level: found.level }))
+        yield* Effect.fromResult(permits(caller, found))
         if (toolsOf !== undefined) yield* screenTools(toolsOf(body), settings.screenMode)
         const unguarded = { request: body, replyGuards: undefined }
         const { replyGuards, request } =

@@ -9,7 +9,7 @@ import { Api } from "../contract/Api.ts"
 import { Caller } from "../contract/Security.ts"
 import { service, version } from "../contract/version.ts"
 import { cryptoFacts } from "../fips.ts"
-import { Keys, permits } from "../limits/Keys.ts"
+import { Keys, mayUse } from "../limits/Keys.ts"
 import { Clouds, Settings } from "../Settings.ts"
 import { declarationsOf, loopbacksOf } from "../settings/clouds.ts"
 import { chat } from "../surfaces/chat.ts"
@@ -40,9 +40,7 @@ export const modelsLayer = HttpApiBuilder.group(
   "models",
   Effect.fn(function* (handlers) {
     const catalog = yield* CatalogStore
-    const usable = Effect.map(Caller, (caller) =>
-      catalog.current().list.filter(({ level, model }) => Result.isSuccess(permits(caller, { base: model.id, level })))
-    )
+    const usable = Effect.map(Caller, (caller) => catalog.current().list.filter(mayUse(caller)))
     return handlers
       .handle("list", () => Effect.map(usable, (list) => ({ object: "list" as const, data: list.map(modelOf) })))
       .handle("get", ({ params }) =>

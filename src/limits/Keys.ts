@@ -64,10 +64,15 @@ const unauthenticated = (why: Refusal, id?: string) =>
     })
   )
 
-/** Whether a caller may use a model at a level; the failure (`forbidden`) names what it may use. Also the filter for lists. */
+interface Requested {
+  readonly model: { readonly id: string }
+  readonly level: Level
+}
+
+/** Fails with `forbidden` where a caller may not use a model at a level, and names what it may use. */
 export const permits = (
   caller: CallerIdentity,
-  { base, level }: { readonly base: string; readonly level: Level }
+  { level, model: { id: base } }: Requested
 ): Result.Result<void, GatewayError> => {
   const refuse = (what: string, allowed: ReadonlyArray<string>) =>
     Result.fail(
@@ -82,6 +87,12 @@ export const permits = (
   if (caller.levels !== undefined && !caller.levels.includes(level)) return refuse(`the level ${level}`, caller.levels)
   return Result.void
 }
+
+/** Which IDs a caller may use: the filter for lists. */
+export const mayUse =
+  (caller: CallerIdentity) =>
+  (requested: Requested): boolean =>
+    Result.isSuccess(permits(caller, requested))
 
 /** Hex SHA-256 of a secret. */
 export const digestOf = (secret: string): string => hash("sha256", secret, "hex")

@@ -263,7 +263,7 @@ describe("Keys", () => {
 
 describe("permits", () => {
   const verdict = (limits: Partial<CallerIdentity>, base: string, level: "il5" | "itar") =>
-    Result.match(permits(callerWith(limits), { base, level }), {
+    Result.match(permits(callerWith(limits), { model: { id: base }, level }), {
       onSuccess: () => "yes",
       onFailure: (error) => error.message
     })

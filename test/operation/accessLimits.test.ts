@@ -7,10 +7,10 @@ import { Effect } from "effect"
 import { rotateKey } from "../../src/operators/keys/keysCommand.ts"
 import { secretIn } from "../limits/support.ts"
 import { type Gateway, startGateway } from "../support/gateway.ts"
-import { eventsIn, get } from "../support/http.ts"
+import { eventsIn, get, post } from "../support/http.ts"
 import { until } from "./child.ts"
 import { keysFileWith } from "./keysFile.ts"
-import { ask, inference, openSurface, streaming } from "./surfaces.ts"
+import { ask, inference, openSurface, requestOf, streaming } from "./surfaces.ts"
 
 const rotated = { name: "rotated" }
 const initial = {
@@ -174,6 +174,37 @@ describe("what a key may use", () => {
         .flatMap(({ deployment, level, outcome }) => (outcome === "forbidden" ? [{ deployment, level }] : []))
     await until(() => refusedAt().length >= 5, "the records of the refusals")
     for (const refusal of refusedAt()) assert.deepStrictEqual(refusal, { deployment: null, level: "il5" })
+  })
+
+  it.concurrent("an error about a model names only IDs of the key's list, on chat and messages, streamed or not", async () => {
+    const listOf = async (secret: string) =>
+      new Set((await models(secret)).json.data.map(({ id }: { readonly id: string }) => id))
+    const lists = { narrow: await listOf(secrets.narrow), levels: await listOf(secrets.levels) }
+    const asked = [
+      "claude-sonnet-4.5:il4",
+      "gemini-3:il5",
+      "claude-opus-4-8",
+      "gpt-5.1:il9",
+      "claude-opus-4-8:il5",
+      "zzz"
+    ]
+    for (const surface of ["chat", "messages"] as const) {
+      for (const stream of [true, false]) {
+        const [path, body] = requestOf(surface, "hi", { stream })
+        for (const key of ["narrow", "levels"] as const) {
+          for (const model of asked) {
+            const headers = { "x-api-key": secrets[key] }
+            const { json, status } = await post(`${gateway.url}${path}`, { ...body, model }, headers)
+            assert.deepStrictEqual([status, errorOf(surface, json).type], [400, "invalid_request_error"])
+            const { message } = json.error
+            assert.include(message, `model "${model}" `)
+            const named = message.replace(`"${model}"`, "").match(/[a-z0-9.-]+:[a-z0-9+-]+/g) ?? []
+            if (model !== "zzz" && model !== "gemini-3:il5") assert.isNotEmpty(named, message)
+            for (const id of named) assert.isTrue(lists[key].has(id), `${key} is told of ${id}: ${message}`)
+          }
+        }
+      }
+    }
   })
 })
 
