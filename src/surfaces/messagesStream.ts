@@ -4,12 +4,12 @@ import { messagesErrorBody } from "../contract/Errors.ts"
 import type { Governance } from "../contract/Governance.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import { type Frame, outputBytes, type Progress, type Protocol } from "../stream/Frame.ts"
-import { eventTypeOf, isFilter, isGuarded } from "../vendors/answer.ts"
+import { eventTypeOf, isFilter, isGuarded, isOneEvent } from "../vendors/answer.ts"
 import { claudeFault, overlayUsage, thoughtBytes, tokensOf, totalsAtEnd } from "../vendors/claude/reply.ts"
 import { arrayOf, type JsonObject, numberOf, objectOf, omitNull, readObject, textOf } from "../wire/json.ts"
 import { readExactObject } from "../wire/parse.ts"
 import { jsonText } from "../wire/print.ts"
-import { type Event, isEventName } from "../wire/sse.ts"
+import type { Event } from "../wire/sse.ts"
 import { messagesError } from "./errorResponse.ts"
 import { fenceRemover } from "./messagesFormat.ts"
 
@@ -54,11 +54,14 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
   const frameOf = ({ data, event }: Event): Frame | undefined => {
     const read = readObject(data)
     const fields = objectOf(read)
-    // Clients read the name of an event or the `type` of its data.
     const type = eventTypeOf(fields)
     const name = event ?? type ?? ""
     const key = numberOf(fields.index) ?? -1
     guarded ||= isGuarded(fields)
+    if (!isOneEvent(event, type)) {
+      progress.end = unreadable
+      return undefined
+    }
     switch (name) {
       case "message_start": {
         if (type !== name) break
@@ -104,8 +107,7 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
         return undefined
       default:
         // Clients parse the data of unknown events, too.
-        if (isEventName(name) && read !== undefined && (type === undefined || type === name))
-          return name === "" ? undefined : { event: name, data }
+        if (read !== undefined) return name === "" ? undefined : { event: name, data }
     }
     progress.end = unreadable
     return undefined

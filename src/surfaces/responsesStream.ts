@@ -6,12 +6,12 @@ import { unreadable } from "../catalog/UpstreamFault.ts"
 import type { Scrub } from "../cloud/fault.ts"
 import type { Called, CallPiece } from "../governance/accumulate.ts"
 import { type Frame, outputBytes, type Progress, type Protocol, type Summary } from "../stream/Frame.ts"
-import { eventTypeOf } from "../vendors/answer.ts"
+import { eventTypeOf, isOneEvent } from "../vendors/answer.ts"
 import { responsesFault } from "../vendors/responses/reply.ts"
 import { isObject, type Json, type JsonObject, numberOf, textOf } from "../wire/json.ts"
 import { readExactObject } from "../wire/parse.ts"
 import { jsonText } from "../wire/print.ts"
-import { type Event, isEventName } from "../wire/sse.ts"
+import type { Event } from "../wire/sse.ts"
 import { apiError } from "./errorResponse.ts"
 import {
   callOf,
@@ -124,9 +124,7 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
   const frameOf = (event: Event, given: JsonObject | undefined): Frame | undefined => {
     const type = given && eventTypeOf(given)
     const name = event.event ?? type ?? ""
-    // Clients go by either.
-    if (given === undefined || (type !== undefined && type !== name)) return broken()
-    if (!isEventName(name)) return broken()
+    if (given === undefined || !isOneEvent(event.event, type)) return broken()
     const fields = renumbered(name, given)
     if (leftOutPlaces.length > maxLeftOut) return broken()
     if (fields === undefined) return undefined

@@ -5,6 +5,7 @@ import { type Broken, unfinished } from "../catalog/UpstreamFault.ts"
 import { chatLimits } from "../contract/ChatMessage.ts"
 import type { FinishReason } from "../contract/ChatReply.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import { isEventName } from "../wire/sse.ts"
 import { meaningsOf } from "../wire/words.ts"
 import type { Pieces, Served } from "./Dialect.ts"
 
@@ -92,6 +93,10 @@ export const isFilter = (word: Json | undefined): boolean => meanings.get(textOf
 /** The type of an event. An error without one is that of the cloud in front of the API. */
 export const eventTypeOf = ({ type, error }: JsonObject): string | undefined =>
   textOf(type) ?? (isObject(error) ? "error" : undefined)
+
+/** Whether clients that read an event's name and those that read the type in its data see the same event, and no further ones. */
+export const isOneEvent = (name: string | undefined, type: string | undefined): boolean =>
+  (name === undefined || type === undefined || name === type) && isEventName(name ?? type ?? "")
 
 /** Whether a guardrail of Bedrock replaced the answer; its finish reason may be that of a normal end. */
 export const isGuarded = (body: JsonObject): boolean => (body["amazon-bedrock-guardrailAction"] ?? "NONE") !== "NONE"

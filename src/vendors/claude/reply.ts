@@ -25,8 +25,7 @@ import {
   textOf
 } from "../../wire/json.ts"
 import { readWrittenObject } from "../../wire/parse.ts"
-import { isEventName } from "../../wire/sse.ts"
-import { addText, callId, eventTypeOf, finishOf, finishOfWord, isGuarded } from "../answer.ts"
+import { addText, callId, eventTypeOf, finishOf, finishOfWord, isGuarded, isOneEvent } from "../answer.ts"
 import { jsonFormat } from "../chatRequest.ts"
 import type { Dialect, Pieces } from "../Dialect.ts"
 import { jsonFenceFilter } from "../textFilters.ts"
@@ -140,13 +139,14 @@ export const reader: Dialect["reader"] = (route, chat) => {
       over = true
       return undefined
     },
-    step: ({ data }, out) => {
+    step: ({ data, event }, out) => {
       if (over) return undefined
       const fields = readObject(data)
       if (fields === undefined) return unreadable
       guarded ||= isGuarded(fields)
       const at = numberOf(fields.index) ?? 0
       const type = eventTypeOf(fields)
+      if (!isOneEvent(event, type)) return unreadable
       switch (type) {
         case "content_block_start":
           // What of the block is kept depends on its type: all of thinking, the input of a call, and fields that chat does not have.
@@ -174,8 +174,6 @@ export const reader: Dialect["reader"] = (route, chat) => {
           break
         case "error":
           return claudeFault(objectOf(fields.error))
-        default:
-          if (!isEventName(type ?? "")) return unreadable
       }
       return undefined
     },

@@ -23,8 +23,7 @@ import {
   readObject,
   textOf
 } from "../../wire/json.ts"
-import { isEventName } from "../../wire/sse.ts"
-import { addText, callId, eventTypeOf, finishOf, finishOfWord, isGuarded, servedOf } from "../answer.ts"
+import { addText, callId, eventTypeOf, finishOf, finishOfWord, isGuarded, isOneEvent, servedOf } from "../answer.ts"
 import type { Dialect, Pieces, Served } from "../Dialect.ts"
 import { answerTokens } from "../openaiUsage.ts"
 
@@ -119,13 +118,14 @@ export const reader: Dialect["reader"] = (route) => {
       logprobs = likelihoods(parts.flatMap((part) => arrayOf(objectOf(part).logprobs)))
       return conclude(body, out)
     },
-    step: ({ data }, out) => {
+    step: ({ data, event }, out) => {
       if (finish !== undefined) return undefined
       const fields = readObject(data)
       // It has no last word of chat's kind; one is not an end.
       if (fields === undefined) return data === "[DONE]" ? undefined : unreadable
       const at = numberOf(fields.output_index) ?? 0
       const type = eventTypeOf(fields)
+      if (!isOneEvent(event, type)) return unreadable
       switch (type) {
         case "response.output_text.delta":
           say("text", at, fields.delta, out, fields.logprobs)
@@ -153,8 +153,6 @@ export const reader: Dialect["reader"] = (route) => {
           return conclude({ ...objectOf(fields.response), status: type.slice("response.".length) }, out)
         case "error":
           return responsesFault(fields)
-        default:
-          if (!isEventName(type ?? "")) return unreadable
       }
       return undefined
     },

@@ -94,6 +94,26 @@ describe("an event whose name and data say different things", () => {
     }
   )
 
+  it("is no end of the messages stream", async () => {
+    const frames = [...begun.map(sseFrame), `event: message_stop\ndata: {"type":"ping"}\n\n`, sseFrame(messageStop)]
+    upstream.use(streaming(frames, { head: sseHead }))
+    const got = await post(`${gateway.url}/v1/messages`, message("claude-sonnet-4-5:il2", "hi", { stream: true }))
+    brokenInBand(got)
+    assert.notInclude(got.text, "message_stop")
+  })
+
+  it.each([
+    ["claude-sonnet-4-5:il2", [...begun, messageStop]],
+    ["gpt-5.6-terra:il5", [opening, { type: "response.completed", response: { status: "completed", output: [] } }]]
+  ])("is an in-band error of the chat stream: %s", async (model, events) => {
+    const frames = events.map((event) => `data: ${JSON.stringify(event)}\n\n`)
+    upstream.use(streaming(frames.toSpliced(-1, 0, `event: error\ndata: {"type":"ping"}\n\n`), { head: sseHead }))
+    const body = { model, messages: [{ role: "user", content: "hi" }], stream: true }
+    const { text } = await post(`${gateway.url}/v1/chat/completions`, body)
+    assert.match(eventsIn(text).at(-1)?.json.error.message, /cannot be read/)
+    assert.notInclude(text, "[DONE]")
+  })
+
   it.each(["content_block_start", "content_block_delta", "content_block_stop", "message_delta", "ping"])(
     "is an in-band error: %s",
     async (name) => {
