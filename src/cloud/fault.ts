@@ -135,14 +135,19 @@ const ownHosts = new RegExp(`\\b[\\w.@-]+\\.(?:${domains.join("|")})\\b`, "gi")
 /** Takes out ARNs, Google resource paths, addresses and account numbers; and these names, each with what is shown in its place. */
 export const scrubbed = (names: ReadonlyArray<readonly [name: string, shown: string]>, message: string): string => {
   const known = names.filter(([name]) => name.length > 2).sort(([a], [b]) => b.length - a.length)
-  let text = cutAtWord(message)
+  const shown = new Map(known)
+  // Whole words, in one pass: a project `model` is no part of `models`, and what is shown holds no names.
+  const words = new RegExp(
+    `(?<![A-Za-z0-9])(?:${known.map(([name]) => RegExp.escape(name)).join("|")})(?![A-Za-z0-9])`,
+    "g"
+  )
+  return cutAtWord(message)
     .replace(/\barn:[a-z0-9-]*:[^\s'"`,;)]*/gi, "the deployment")
     .replace(/\b(?:projects|deployments|locations|publishers)\/[^\s'"`,;)]*/gi, "the deployment")
     .replace(/\bhttps?:\/\/[^\s'"`,;)]*/gi, "the upstream")
     .replace(ownHosts, "the upstream")
     .replace(/\b\d{12}\b/g, "the account")
-  for (const [name, shown] of known) text = text.replaceAll(name, shown)
-  return text
+    .replace(words, (name) => shown.get(name) ?? name)
 }
 
 interface Meaning {

@@ -66,9 +66,18 @@ describe("words that are passed on", () => {
     ["my-res.openai.azure.us and us-aiplatform.googleapis.com", "the upstream and the upstream"],
     ["gateway@my-project.iam.gserviceaccount.com may not", "the upstream may not"],
     ["account 123456789012 is over", "account the account is over"],
-    ["Model anthropic.claude-x-v1:0 of secret-project", "Model claude-x of the project"]
+    ["Model anthropic.claude-x-v1:0 of secret-project", "Model claude-x of the project"],
+    ["secret-projects and secret-project's", "secret-projects and the project's"]
   ])("%s", (words, shown) => {
     assert.strictEqual(faultError(refused(400, words), scrub).message, shown)
+  })
+
+  it("keep what is shown in the place of another name", () => {
+    const named = [
+      ["gpt-own", "gpt"],
+      ["gpt", "other"]
+    ] as const
+    assert.strictEqual(scrubbed(named, "gpt-own is not gpt"), "gpt is not other")
   })
 
   it("are cut", () => {
