@@ -3,39 +3,38 @@ import { Array as Arr } from "effect"
 import type { GuardAction } from "../contract/Governance.ts"
 import type { Fields, Place } from "../contract/places.ts"
 import type { Frame, Frames } from "../stream/Frame.ts"
-import { arrayOf, isObject, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
 import { readExactObject } from "../wire/parse.ts"
 import { jsonText } from "../wire/print.ts"
 import { withActions, withheld } from "./bodies.ts"
 import { type GuardedSurface, type PlacedText, structural, textsOf, withTexts } from "./places.ts"
 
-/** A piece of a text that comes in several frames. */
-export interface Delta {
-  readonly key: string
-  readonly place: Place
-  readonly text: string
-}
-
-/** What a frame says; a frame of an empty part says nothing of the model's. */
-export interface Part {
-  readonly delta?: Delta
-  /** Texts that it says whole. */
-  readonly whole?: ReadonlyArray<PlacedText>
-  /** It begins a call, which is judged as a whole. */
-  readonly begins?: boolean
-  /** What came before it is complete. */
-  readonly ends?: boolean
+/** What a frame does beside saying texts. Keys are those of texts that come in several frames. */
+interface Marks {
+  /** It begins a call, which is judged as a whole, until what ends its key. */
+  readonly begins?: string | undefined
+  /** What came before it under these keys is complete. */
+  readonly ends?: ReadonlyArray<string>
+  /** The reply is complete. */
   readonly last?: boolean
   /** It says again the text that came in pieces under this key. */
   readonly repeats?: string | undefined
   /** It signs the text of this key. */
   readonly signs?: string
+  /** It says a piece, and may be cut in two. */
+  readonly isDelta?: boolean
+}
+
+/** What a frame says; one without texts and marks says nothing of the model's. */
+export interface Part extends Marks {
+  /** Pieces, and texts that it says whole. */
+  readonly texts: ReadonlyArray<PlacedText>
 }
 
 /** Reads the frames of one stream. It has state, made anew for each. */
 export interface FrameReader {
   readonly read: (frame: Frame) => Part
-  /** The frame with other texts in the places of those that were read of it: of its piece, or of those that it says whole. */
+  /** The frame with other texts in the places of those that were read of it. */
   readonly rewrite: (frame: Frame, texts: ReadonlyArray<string>) => Frame
   /** Called with every frame that goes out, in order; returns it as it does. */
   readonly emit: (frame: Frame) => Frame
@@ -45,41 +44,49 @@ export interface FrameReader {
   readonly report: (frames: ReadonlyArray<Frame>, actions: ReadonlyArray<GuardAction>) => ReadonlyArray<Frame>
 }
 
-/** What a frame says, and the same frame with other texts. What waits has only the first: the rest holds all that was parsed. */
-interface Found extends Part {
-  readonly with?: (texts: ReadonlyArray<string>) => Frame
+/** Where a frame says its texts. */
+interface Found extends Marks {
+  /** Where they are in `body`; none are read without. */
+  readonly where?: Fields
+  /** What holds them; by default the frame's fields. */
+  readonly body?: JsonObject
+  /** The frame's fields with another body. */
+  readonly print?: (body: JsonObject) => JsonObject
+  /** Objects whose own text is a piece, with its key. */
+  readonly keys?: ReadonlyArray<readonly [holder: JsonObject, key: string]>
 }
-type Find = (frame: Frame, fields: JsonObject) => Found
 
-const nothing: Found = {}
+/** Fields of a text that goes on in other frames. */
+const ownFields = [
+  ...["text", "thinking", "refusal", "content", "delta"],
+  ...["partial_json", "arguments", "input", "code", "command"]
+]
 
 const withData = (frame: Frame, fields: JsonObject): Frame => ({ ...frame, data: jsonText(fields) })
 
-/** Reads by `find`; `notice` gets what was read. */
-const readBy = (find: Find, notice: (fields: JsonObject, part: Part, event?: string) => void) => ({
+/** Reads by `find`; `notice` gets what was read. What waits is the part, without what was parsed. */
+const readBy = (
+  find: (frame: Frame, fields: JsonObject) => Found,
+  notice: (fields: JsonObject, part: Part, event?: string) => void
+) => ({
   read: (frame: Frame): Part => {
     const fields = readExactObject(frame.data)
-    if (fields === undefined) return nothing
-    const { with: _, ...part } = find(frame, fields)
+    if (fields === undefined) return { texts: [] }
+    const { body = fields, keys = [], print: _, where = {}, ...marks } = find(frame, fields)
+    const keyByHolder = new Map(keys)
+    const texts = textsOf(where, body, (holder, text) =>
+      ownFields.some((field) => holder[field] === text) ? keyByHolder.get(holder) : undefined
+    )
+    const part = { ...marks, texts }
     notice(fields, part, frame.event)
     return part
   },
-  rewrite: (frame: Frame, texts: ReadonlyArray<string>): Frame =>
-    find(frame, readExactObject(frame.data) ?? {}).with?.(texts) ?? frame
+  rewrite: (frame: Frame, texts: ReadonlyArray<string>): Frame => {
+    const fields = readExactObject(frame.data) ?? {}
+    const { body = fields, print = (body) => body, where = {} } = find(frame, fields)
+    return withData(frame, print(withTexts(where, body, texts) ?? body))
+  }
 })
-
-/** A piece of a text. */
-const pieceOf = (key: string, place: Place, text: string, print: (text: string) => Frame): Found => ({
-  delta: { key, place, text },
-  with: ([other = ""]) => print(other)
-})
-
-/** A part of the texts in these fields; nothing where there are none. `dataOf`: the frame's data with other fields. */
-const wholeOf = (frame: Frame, fields: JsonObject, where: Fields, dataOf = (fields: JsonObject) => fields): Found => {
-  const whole = textsOf(where, fields)
-  const print = (others: ReadonlyArray<string>) => withData(frame, dataOf(withTexts(where, fields, others) ?? fields))
-  return whole.length === 0 ? nothing : { whole, with: print }
-}
 
 /** Every field that may say a text, also of an event that is new: clients read those, too. */
 const allFields = (fields: JsonObject, known: Fields): Fields => {
@@ -89,25 +96,25 @@ const allFields = (fields: JsonObject, known: Fields): Fields => {
 
 const chatReader = (reply: Fields): FrameReader => {
   let heading: JsonObject = {}
-  const find: Find = (frame, fields) => {
+  const find = (frame: Frame, fields: JsonObject): Found => {
     const choice = objectOf(arrayOf(fields.choices)[0])
+    if (typeof choice.finish_reason === "string") return { where: reply, last: true }
     const delta = objectOf(choice.delta)
-    const changedFrame = (changed: JsonObject): Frame => {
-      const logprobs = choice.logprobs === undefined ? {} : { logprobs: null }
-      return withData(frame, { ...fields, choices: [{ ...choice, delta: { ...delta, ...changed }, ...logprobs }] })
-    }
-    if (typeof choice.finish_reason === "string") return { ...wholeOf(frame, fields, reply), ends: true, last: true }
     const call = objectOf(arrayOf(delta.tool_calls)[0])
-    const { arguments: args, name } = objectOf(call.function)
-    if (typeof name === "string") return { ...wholeOf(frame, fields, { choices: "assistant" }), begins: true }
-    if (typeof args === "string") {
-      return pieceOf(`call ${numberOf(call.index) ?? 0}`, "arguments", args, (text) =>
-        changedFrame({ tool_calls: [{ ...call, function: { arguments: text } }] })
-      )
+    const called = objectOf(call.function)
+    const key = `call ${numberOf(call.index) ?? 0}`
+    const isBegin = typeof called.name === "string"
+    return {
+      where: { choices: "assistant" },
+      keys: [
+        [delta, delta.refusal === undefined ? "content" : "refusal"],
+        [called, key]
+      ],
+      begins: isBegin ? key : undefined,
+      // The end of a call has no frame of its own, and comes with the next one.
+      ends: (frame.calls ?? []).flatMap((piece) => (piece.type === "end" ? [`call ${piece.key}`] : [])),
+      isDelta: !isBegin
     }
-    const key = ["content", "refusal"].find((key) => typeof delta[key] === "string")
-    if (key === undefined) return wholeOf(frame, fields, { choices: "assistant" })
-    return pieceOf(key, "assistant", textOf(delta[key]) ?? "", (text) => changedFrame({ [key]: text }))
   }
   return {
     ...readBy(find, ({ created = 0, id = "", model = "", object = "" }) => {
@@ -144,39 +151,37 @@ const messagesReader = (): FrameReader => {
   /** Blocks that the caller has seen begin, and not end. */
   const open = new Set<number>()
   let characters = 0
-  const findDelta: Find = (frame, fields) => {
-    const delta = objectOf(fields.delta)
+  const find = (frame: Frame, fields: JsonObject): Found => {
     const key = String(numberOf(fields.index) ?? -1)
-    if (delta.type === "signature_delta") return { signs: key }
-    for (const [field, place] of pieces) {
-      const text = textOf(delta[field])
-      if (text === undefined) continue
-      return pieceOf(key, place, text, (other) => withData(frame, { ...fields, delta: { ...delta, [field]: other } }))
-    }
-    return wholeOf(frame, fields, { delta: "assistant" })
-  }
-  const find: Find = (frame, fields) => {
     switch (frame.event) {
-      case "content_block_delta":
-        return findDelta(frame, fields)
+      case "message_start": {
+        const content = arrayOf(objectOf(fields.message).content)
+        return { where: { message: "assistant" }, keys: content.map((block, at) => [objectOf(block), String(at)]) }
+      }
       case "content_block_start": {
-        const begins = /_use$/.test(textOf(objectOf(fields.content_block).type) ?? "")
-        return { ...wholeOf(frame, fields, { content_block: "assistant" }), begins }
+        const block = objectOf(fields.content_block)
+        const begins = /_use$/.test(textOf(block.type) ?? "") ? key : undefined
+        return { where: { content_block: "assistant" }, keys: [[block, key]], begins }
+      }
+      case "content_block_delta": {
+        const body = objectOf(fields.delta)
+        if (body.type === "signature_delta") return { signs: key }
+        const where = allFields(body, { thinking: "thinking", partial_json: "arguments" })
+        return { where, body, print: (delta) => ({ ...fields, delta }), keys: [[body, key]], isDelta: true }
       }
       case "content_block_stop":
+        return { ends: [key] }
       case "message_delta":
-        return { ends: true }
+        return {}
       case "message_stop":
-        return { ends: true, last: true }
-      case "message_start":
-        return wholeOf(frame, fields, { message: "assistant" })
+        return { last: true }
       default:
-        return wholeOf(frame, fields, allFields(fields, { x_gateway_governance: "arguments" }))
+        return { where: allFields(fields, { x_gateway_governance: "arguments" }) }
     }
   }
   return {
-    ...readBy(find, (_, { delta }) => {
-      characters += delta?.text.length ?? 0
+    ...readBy(find, (_, { texts }) => {
+      for (const { text } of texts) characters += text.length
     }),
     emit: (frame) => {
       const index = () => numberOf(objectOf(readExactObject(frame.data)).index) ?? -1
@@ -197,12 +202,6 @@ const messagesReader = (): FrameReader => {
   }
 }
 
-const pieces: ReadonlyArray<readonly [string, Place]> = [
-  ["text", "assistant"],
-  ["thinking", "thinking"],
-  ["partial_json", "arguments"]
-]
-
 /** Fields of events of the responses format that say whole what a call says. */
 const responsesFields: Fields = { arguments: "arguments", input: "arguments", command: "arguments", diff: "arguments" }
 
@@ -214,30 +213,37 @@ const responsesReader = (reply: Fields): FrameReader => {
   /** How many more frames went out than came, and the number of the last one. */
   let came = 0
   let number = -1
+  /** By where the text is; the family of events where they do not say. */
   const keyOf = (name: string, fields: JsonObject): string => {
     const places = [fields.output_index, fields.content_index, fields.summary_index, fields.command_index]
-    return [name.replace(/\.\w+$/, ""), ...places.map(numberOf)].join(" ")
+    return places.map(numberOf).join(" ").trimEnd() || name.replace(/\.\w+$/, "")
   }
-  const find: Find = (frame, fields) => {
+  const find = (frame: Frame, fields: JsonObject): Found => {
     const name = frame.event ?? ""
     if (isObject(fields.response)) {
-      const whole = wholeOf(frame, fields.response, reply, (response) => ({ ...fields, response }))
       const last = /\.(?:completed|incomplete|failed)$/.test(name)
-      return { ...whole, ends: last, last }
+      return { where: reply, body: fields.response, print: (response) => ({ ...fields, response }), last }
     }
-    const { delta } = fields
-    if (name.endsWith(".delta") && typeof delta === "string") {
-      const { logprobs, obfuscation: _, ...rest } = fields
-      const unlikely = logprobs === undefined ? {} : { logprobs: [] }
-      return pieceOf(keyOf(name, fields), placeOfEvent(name), delta, (text) =>
-        withData(frame, { ...rest, delta: text, ...unlikely })
-      )
+    const where = allFields(fields, { ...responsesFields, delta: placeOfEvent(name) })
+    const print = ({ obfuscation: _, ...others }: JsonObject) => others
+    const key = keyOf(name, fields)
+    if (name.endsWith(".done")) {
+      const isLeaf = fields.item === undefined && fields.part === undefined
+      return { where, print, ends: [key], repeats: isLeaf ? key : undefined }
     }
-    const part = wholeOf(frame, fields, allFields(fields, responsesFields))
-    const isLeaf = fields.item === undefined && fields.part === undefined
-    if (name.endsWith(".done")) return { ...part, ends: true, repeats: isLeaf ? keyOf(name, fields) : undefined }
-    const begins = /_call$/.test(textOf(objectOf(fields.item).type) ?? "") || fields.command !== undefined
-    return { ...part, begins }
+    const isDelta = name.endsWith(".delta")
+    if (!isDelta && !name.endsWith(".added")) return { where, print }
+    const item = objectOf(fields.item)
+    const within = (parts: Json | undefined, index: string) =>
+      arrayOf(parts).map((part, at) => [objectOf(part), keyOf(name, { ...fields, [index]: at })] as const)
+    return {
+      ...{ where, print, isDelta, begins: /_call$/.test(textOf(item.type) ?? "") ? key : undefined },
+      keys: [
+        ...[fields, objectOf(fields.part), item].map((holder) => [holder, key] as const),
+        ...within(item.content, "content_index"),
+        ...within(item.summary, "summary_index")
+      ]
+    }
   }
   return {
     ...readBy(find, ({ response }, _, event = "") => {

@@ -99,6 +99,12 @@ const lastBlank = (text: string): number | undefined => {
   return at < 0 ? undefined : at + 1
 }
 
+/** Where a piece ends what may be judged; undefined where the text goes on. `size`: of all that is held of the text. */
+const endOf = (before: string, piece: string, size: number): number | undefined =>
+  lastSentenceEnd(before, piece) ??
+  (size > longestHeld ? lastBlank(piece) : undefined) ??
+  (size > 2 * longestHeld ? piece.length : undefined)
+
 export interface Entry {
   readonly frame: Frame
   readonly part: Part
@@ -112,15 +118,22 @@ interface Slot {
   readonly before: string
 }
 
-const isInCall = ({ begins, delta }: Part): boolean => begins === true || delta?.place === "arguments"
-const isWhole = ({ whole }: Part): boolean => whole !== undefined
+/** Where a text begins that may not be judged yet: a sentence that has not ended, or a call. */
+interface Open {
+  /** Of all entries that came. */
+  readonly entry: number
+  /** In the piece of that entry. */
+  at: number
+  /** Characters since. */
+  size: number
+}
 
 /** What an entry takes beside its texts, in characters, about. */
-const heldPerEntry = 256
+const heldPerEntry = 448
 
 /** Characters that an entry says: its frame, and the texts that were read of it. */
-const sizeOf = ({ frame, part: { delta, whole = [] } }: Entry): number =>
-  whole.reduce((sum, { text }) => sum + text.length, frame.data.length + (delta?.text.length ?? 0))
+const sizeOf = ({ frame, part: { texts } }: Entry): number =>
+  texts.reduce((sum, { text }) => sum + text.length, frame.data.length)
 
 /** A frame as it is held: what came of it is a slice of the text of all that the cloud sent with it, and would hold that. */
 const apart = (frame: Frame): Frame => {
@@ -131,85 +144,83 @@ const apart = (frame: Frame): Frame => {
 
 /** Frames that wait; `all`: until the reply is complete. */
 export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, all: boolean) => {
-  const texts = makeTexts(about.surface === "responses")
+  const said = makeTexts(about.surface === "responses")
   /** The end of what came and of what was judged, and the keys of what was changed. */
   const tails = new Map<string, string>()
   const judgedTails = new Map<string, string>()
   const changed = new Set<string>()
-  let queue: Array<Entry> = []
-  /** How many of the queue may be judged, and where the last of them is cut. */
-  let ready = 0
-  let cut: number | undefined
-  /** Characters of the texts in the queue. */
-  let queuedText = 0
+  const queue: Array<Entry> = []
+  /** How many entries have left the queue. */
+  let left = 0
+  /** By key, in the order in which they begin: from the first on, all waits. */
+  const open = new Map<string, Open>()
   /** Entries that are not judged yet, and their characters. */
   let unjudged = 0
   let size = 0
   /** Characters of keys, and of what is kept for each. */
   let ofKeys = 0
-  let inCall = false
   let ended = false
-
-  const mark = (to: number, at?: number) => {
-    ready = to
-    cut = at
-  }
+  let isOver = false
 
   const count = (entries: ReadonlyArray<Entry>, sign: 1 | -1) => {
     unjudged += sign * entries.length
     for (const entry of entries) size += sign * sizeOf(entry)
   }
 
+  /** Takes a piece in. It is open from the end of its last sentence on, or from that of a piece before it. */
+  const takePiece = (entry: number, key: string, { place, text }: PlacedText, isDelta: boolean) => {
+    const before = tails.get(key) ?? ""
+    if (!tails.has(key)) ofKeys += key.length + contextCharacters
+    tails.set(key, (before + text).slice(-overlap))
+    said.came(key, text)
+    const begun = open.get(key) ?? { entry, at: 0, size: 0 }
+    begun.size += text.length
+    const end = isDelta && place !== "arguments" ? endOf(before, text, begun.size) : undefined
+    if (end !== undefined) open.delete(key)
+    if (end !== text.length) open.set(key, end === undefined ? begun : { entry, at: end, size: text.length - end })
+  }
+
   /** Takes a frame in; returns whether it goes out as it is. */
   const take = (entry: Entry): boolean => {
-    const { frame, part } = entry
-    const { begins, delta, ends, last, signs } = part
-    if (inCall && !all && (begins === true || !isInCall(part))) mark(queue.length)
-    inCall = isInCall(part)
+    const { begins, ends = [], isDelta = false, last, signs, texts } = entry.part
+    for (const key of ends) open.delete(key)
     if (last === true) ended = true
-    const isFree = !inCall && delta === undefined && !isWhole(part) && signs === undefined
-    if (queue.length === 0 && isFree) return true
-    queue.push({ frame: apart(frame), part })
+    if (queue.length === 0 && texts.length === 0 && begins === undefined && signs === undefined) return true
+    const at = left + queue.length
+    queue.push({ ...entry, frame: apart(entry.frame) })
     count([entry], 1)
-    if (delta !== undefined) {
-      if (!tails.has(delta.key)) ofKeys += delta.key.length + contextCharacters
-      const before = tails.get(delta.key) ?? ""
-      tails.set(delta.key, (before + delta.text).slice(-overlap))
-      texts.came(delta.key, delta.text)
-      if (inCall || all) return false
-      queuedText += delta.text.length
-      const end = lastSentenceEnd(before, delta.text) ?? (queuedText > longestHeld ? lastBlank(delta.text) : undefined)
-      if (end !== undefined) mark(queue.length, end)
-      else if (queuedText > 2 * longestHeld) mark(queue.length)
-    } else if (last === true || (!all && !inCall && (ends === true || (isWhole(part) && queuedText === 0)))) {
-      // What is said whole may stand in the middle of a word, and waits for its sentence.
-      mark(queue.length)
-    }
+    if (begins !== undefined && !open.has(begins)) open.set(begins, { entry: at, at: 0, size: 0 })
+    for (const text of texts) if (text.key !== undefined) takePiece(at, text.key, text, isDelta)
     return false
   }
 
   /** What may be judged now; the rest of a piece that is cut stays. */
   const judgeable = (): ReadonlyArray<Entry> => {
-    if (ready === 0) return []
-    const entries = queue.slice(0, ready)
-    const rest = queue.slice(ready)
-    const at = cut
-    const split = entries.at(-1)
-    const delta = split?.part.delta
-    if (split !== undefined && delta !== undefined && at !== undefined && at < delta.text.length) {
-      const pieceOf = (text: string): Entry => ({
-        frame: reader.rewrite(split.frame, [text]),
-        part: { ...split.part, delta: { ...delta, text } }
-      })
-      const [begin, end] = [pieceOf(delta.text.slice(0, at)), pieceOf(delta.text.slice(at))]
-      entries.splice(-1, 1, begin)
-      rest.unshift(end)
+    if (all && !isOver) return []
+    const [first = { entry: left + queue.length, at: 0 }] = open.values()
+    const { at, entry } = first
+    if (at === 0 && entry === left) return []
+    const entries = queue.splice(0, entry - left)
+    left = entry
+    const [split] = queue
+    if (at > 0 && split !== undefined) {
+      const cut = (from: number, to?: number): Entry => {
+        const cutTo = split.part.texts.map((text) =>
+          text.key === undefined ? text : { ...text, text: text.text.slice(from, to) }
+        )
+        const frame = reader.rewrite(
+          split.frame,
+          cutTo.map(({ text }) => text)
+        )
+        return { frame, part: { ...split.part, texts: cutTo } }
+      }
+      const [begin, end] = [cut(0, at), cut(at)]
+      entries.push(begin)
+      queue[0] = end
+      first.at = 0
       count([split], -1)
       count([begin, end], 1)
     }
-    queue = rest
-    queuedText = rest.reduce((sum, { part }) => sum + (part.delta?.text.length ?? 0), 0)
-    mark(0)
     return entries
   }
 
@@ -221,59 +232,63 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
       slots.push(slot)
       return slot
     }
-    const owns = entries.map(({ part: { delta, repeats, whole } }) => {
-      if (delta !== undefined) {
-        const { key, place, text } = delta
-        const known = keyed.get(key)
-        if (known !== undefined) known.text += text
-        else keyed.set(key, add({ place, text, after: "", before: judgedTails.get(key) ?? "" }))
+    const slotOf = ({ key, place, text }: PlacedText): Slot | undefined => {
+      if (key === undefined) return said.isKnown(text) ? undefined : add({ place, text, after: text, before: "" })
+      const known = keyed.get(key)
+      if (known === undefined) {
+        const slot = add({ place, text, after: "", before: judgedTails.get(key) ?? "" })
+        keyed.set(key, slot)
+        return slot
       }
-      if (repeats !== undefined) texts.complete(repeats, whole ?? [])
-      return whole?.map(({ place, text }) =>
-        texts.isKnown(text) ? undefined : add({ place, text, after: text, before: "" })
-      )
+      known.text += text
+      return known
+    }
+    const owns = entries.map(({ part: { repeats, texts } }) => {
+      if (repeats !== undefined) said.complete(repeats, texts)
+      return texts.map(slotOf)
     })
-    const asked = slots.filter(({ text }) => text !== "")
-    if (asked.length > 0) {
-      const verdict = yield* askGuards(guards, { about, input: "response", texts: asked })
+    if (slots.length > 0) {
+      const verdict = yield* askGuards(guards, { about, input: "response", texts: slots })
       acted(verdict.actions)
       if (verdict.blocked !== undefined) return undefined
-      for (const [at, slot] of asked.entries()) slot.after = verdict.texts[at] ?? slot.text
+      for (const [at, slot] of slots.entries()) slot.after = verdict.texts[at] ?? slot.text
     }
-    for (const [key, { before, text }] of keyed) judgedTails.set(key, copyOf((before + text).slice(-contextCharacters)))
+    for (const [key, { after, before, text }] of keyed) {
+      judgedTails.set(key, copyOf((before + text).slice(-contextCharacters)))
+      if (after !== text) changed.add(key)
+    }
     count(entries, -1)
-    const out: Array<Frame> = []
     /** Keys whose other text has gone out, all of it in the place of the first piece. */
     const done = new Set<string>()
-    for (const [n, { frame, part }] of entries.entries()) {
-      const { delta, signs, whole } = part
-      if (signs !== undefined && changed.has(signs)) continue
-      if (delta !== undefined) {
-        const { key, text } = delta
-        const slot = keyed.get(key)
-        if (slot === undefined || slot.after === slot.text) {
-          texts.went(key, text)
-          out.push(frame)
-        } else if (!done.has(key)) {
-          done.add(key)
-          changed.add(key)
-          texts.went(key, slot.after)
-          if (slot.after !== "") out.push(reader.rewrite(frame, [slot.after]))
-        }
-      } else if (whole !== undefined) {
-        const others = whole.map(({ text }, at) => owns[n]?.[at]?.after ?? texts.instead(text) ?? text)
-        for (const [at, { text }] of whole.entries()) texts.saidWhole(text, others[at] ?? text)
-        out.push(whole.every(({ text }, at) => text === others[at]) ? frame : reader.rewrite(frame, others))
-      } else out.push(frame)
+    const otherOf = ({ key, text }: PlacedText, slot: Slot | undefined): string => {
+      if (slot === undefined) return said.instead(text) ?? text
+      if (key === undefined) return slot.after
+      if (slot.after === slot.text) return text
+      if (done.has(key)) return ""
+      done.add(key)
+      return slot.after
     }
-    return out
+    return entries.flatMap(({ frame, part: { isDelta, signs, texts } }, n) => {
+      if (signs !== undefined && changed.has(signs)) return []
+      const others = texts.map((text, at) => {
+        const other = otherOf(text, owns[n]?.[at])
+        if (text.key === undefined) said.saidWhole(text.text, other)
+        else said.went(text.key, other)
+        return other
+      })
+      if (texts.every(({ text }, at) => text === others[at])) return frame
+      return isDelta === true && others.join("") === "" ? [] : reader.rewrite(frame, others)
+    })
   })
 
   return {
     /** Takes frames in; returns those that go out as they are. `isEnd`: no more come. */
     take: (entries: ReadonlyArray<Entry>, isEnd: boolean): ReadonlyArray<Frame> => {
       const out = entries.filter(take)
-      if (isEnd || ended) mark(queue.length)
+      if (isEnd || ended) {
+        isOver = true
+        open.clear()
+      }
       return out.map(({ frame }) => frame)
     },
     judgeable,
@@ -282,7 +297,7 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
     /** Characters of what is not judged yet. */
     size: () => size,
     /** The same with what holds it, and what is remembered. */
-    held: () => size + heldPerEntry * unjudged + ofKeys + texts.held()
+    held: () => size + heldPerEntry * unjudged + ofKeys + said.held()
   }
 }
 

@@ -17,7 +17,9 @@ export const guardedSurfaces = surfaceNames.filter(
 export interface PlacedText {
   readonly place: Place
   readonly text: string
-  /** What came before it, of a text that comes in pieces. */
+  /** Of a piece of a text that comes in several frames. */
+  readonly key?: string | undefined
+  /** What came before it of such a text. */
   readonly before?: string
 }
 
@@ -56,15 +58,15 @@ const isMedia = (key: string, value: Json): boolean =>
   (key === "image_url" || key === "file_data") &&
   /^data:[\w.+-]+\/[\w.+-]+[;,]/i.test(textOf(objectOf(value).url) ?? textOf(value) ?? "")
 
-/** Returns the text that goes in the place of another. */
-type Visit = (text: string, place: Place) => string
+/** Returns the text that goes in the place of another. `holder`: the object that has it. */
+type Visit = (text: string, place: Place, holder: JsonObject) => string
 
 /** The object with what `visit` returns for the texts in these fields; the same object where that changes nothing. */
 const walkFields = (object: JsonObject, fields: Fields, visit: Visit): JsonObject => {
   let changed: { [key: string]: Json } | undefined
   for (const [key, place] of Object.entries(fields)) {
     const value = object[key]
-    const walked = value === undefined ? value : walk(value, place, visit)
+    const walked = value === undefined ? value : walk(value, place, visit, object)
     if (walked === undefined || walked === value) continue
     changed ??= { ...object }
     changed[key] = walked
@@ -95,14 +97,14 @@ const walkObject = (object: JsonObject, outer: Place, visit: Visit): JsonObject 
 const walkArguments = (object: JsonObject, visit: Visit): JsonObject => {
   if (Object.keys(object).length === 0) return object
   const text = jsonText(object)
-  const other = visit(text, "arguments")
+  const other = visit(text, "arguments", object)
   return other === text ? object : (readWrittenObject(other) ?? object)
 }
 
-const walk = (value: Json, place: Place, visit: Visit): Json => {
-  if (typeof value === "string") return value === "" ? value : visit(value, place)
+const walk = (value: Json, place: Place, visit: Visit, holder: JsonObject): Json => {
+  if (typeof value === "string") return value === "" ? value : visit(value, place, holder)
   if (Array.isArray(value)) {
-    const walked = value.map((item) => walk(item, place, visit))
+    const walked = value.map((item) => walk(item, place, visit, holder))
     if (walked.every((item, at) => item === value[at])) return value
     // A signed block is what was signed, or it is left out.
     return walked.filter((item, at) => item === value[at] || !isSigned(value[at]))
@@ -111,11 +113,15 @@ const walk = (value: Json, place: Place, visit: Visit): Json => {
   return place === "arguments" ? walkArguments(value, visit) : walkObject(value, place, visit)
 }
 
+/** The key of a text that an object holds, where it is a piece. */
+type KeyOf = (holder: JsonObject, text: string) => string | undefined
+
 /** Every text, in order; none is empty. */
-export const textsOf = (fields: Fields, body: JsonObject): ReadonlyArray<PlacedText> => {
+export const textsOf = (fields: Fields, body: JsonObject, keyOf?: KeyOf): ReadonlyArray<PlacedText> => {
   const texts: Array<PlacedText> = []
-  walkFields(body, fields, (text, place) => {
-    texts.push({ place, text })
+  walkFields(body, fields, (text, place, holder) => {
+    const key = keyOf?.(holder, text)
+    texts.push(key === undefined ? { place, text } : { key, place, text })
     return text
   })
   return texts

@@ -323,16 +323,21 @@ describe("a reply that is held by sentences", () => {
     })
   )
 
-  it.effect("has each call when the next one begins", () =>
+  it.effect("has each call with the frame that comes after its end, and others at the end of the reply", () =>
     Effect.gen(function* () {
       const step = heldAlone("chat", false)
       const call = (index: number, fields: object) => chunk({ delta: { tool_calls: [{ index, function: fields }] } })
       const begins = (index: number) => call(index, { name: "f", arguments: "" })
+      const after = (key: number, frame: Frame): Frame => ({ ...frame, calls: [{ type: "end", key }] })
+      const args = { arguments: "{}" }
       const counts = yield* Effect.forEach(
-        [begins(0), call(0, { arguments: "{}" }), begins(1), call(1, { arguments: "{}" }), said("Then.\n")],
+        [
+          ...[begins(0), call(0, args), after(0, begins(1)), call(1, args), after(1, said("Then.\n"))],
+          ...[begins(2), call(2, args), begins(3), call(3, args), chunk({ delta: {}, finish_reason: "tool_calls" })]
+        ],
         (frame) => Effect.map(step([frame]), ({ frames }) => frames.length)
       )
-      assert.deepStrictEqual(counts, [0, 0, 2, 0, 3])
+      assert.deepStrictEqual(counts, [0, 0, 2, 0, 3, 0, 0, 0, 0, 5])
     })
   )
 
@@ -442,9 +447,9 @@ it.each([
       event: type,
       data: JSON.stringify({ type, output_index: 0, ...fields })
     })
-  const { delta } = read(`${name}.delta`, { delta: "a" })
-  assert.deepInclude(delta, { place: "arguments", text: "a" })
-  assert.deepStrictEqual(read(`${name}.done`, { [field]: "a" }).whole, [{ place: "arguments", text: "a" }])
+  const { texts } = read(`${name}.delta`, { delta: "a" })
+  assert.deepStrictEqual(texts, [{ key: "0", place: "arguments", text: "a" }])
+  assert.deepStrictEqual(read(`${name}.done`, { [field]: "a" }).texts, [{ place: "arguments", text: "a" }])
 })
 
 it.each([
@@ -516,7 +521,7 @@ describe("a source that a frame names", () => {
     const { read, rewrite } = frameReader(surface, { chat, messages, responses }[surface].guarded.reply)
     const frame = { event, data: JSON.stringify({ type: event, index: 0, ...fields }) }
     assert.deepStrictEqual(
-      read(frame).whole,
+      read(frame).texts,
       ["quoted", ...addresses].map((text) => ({ place: "assistant", text }))
     )
     const { data } = rewrite(frame, ["other", ...addresses.map(() => "other")])

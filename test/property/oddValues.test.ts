@@ -51,8 +51,7 @@ it.each(["chat", "messages", "responses"] as const)("streams of %s", (surface) =
             const data = one === event ? text : typeof one === "string" ? one : JSON.stringify(one)
             for (const frame of protocol.step([eventOf(data, objectOf(one).type)])) {
               for (const piece of frame.calls ?? []) calls.add(piece, frame.data.length)
-              const { delta, whole = [] } = reader.read(frame)
-              const others = (delta === undefined ? whole : [delta]).map(() => "other")
+              const others = reader.read(frame).texts.map(() => "other")
               reader.emit(others.length === 0 ? frame : reader.rewrite(frame, others))
             }
           }
