@@ -16,12 +16,12 @@ const character = (whole: string, digits: string, radix: number): string => {
 }
 
 const isDigit = (point: number): boolean => /^\p{Nd}$/u.test(String.fromCodePoint(point))
-/** A digit of any script as an ASCII one: digits lie in rows of ten. */
+/** A digit of any script as an ASCII one: digits lie in rows of ten, some of which follow each other. */
 const digitOf = (digit: string): string => {
   const point = digit.codePointAt(0) ?? 0
-  let value = 0
-  while (value < 9 && isDigit(point - value - 1)) value++
-  return String(value)
+  let before = 0
+  while (isDigit(point - before - 1)) before++
+  return String(before % 10)
 }
 
 interface Disguise {
