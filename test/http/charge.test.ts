@@ -1,5 +1,5 @@
-/** What a request is charged, by how it ended (docs/decisions.md#limits-and-quotas). */
-import { expect, it } from "@effect/vitest"
+/** What a request is charged, by how it ended (docs/decisions.md#limits-and-quotas), and which of its time was not a cloud's. */
+import { expect, it, vi } from "@effect/vitest"
 import { invalid } from "../../src/catalog/GatewayError.ts"
 import { RequestRecord } from "../../src/http/RequestRecord.ts"
 
@@ -40,6 +40,11 @@ it.each([
     { input: 12, output: 1000, estimated }
   ],
   ["nothing more where it said nothing", { received: 0, tokens: { input: 12, output: 0 } }, { input: 12, output: 0 }],
+  [
+    "an estimate that was made before",
+    { ...left, tokens: { input: 3, output: 2, estimated } },
+    { input: 3, output: 2, estimated }
+  ],
   ["an event is at least a token", { ...left, received: 8 }, { input: 12, output: 20, estimated }],
   [
     "the count so far, where it is more",
@@ -80,4 +85,23 @@ it("ends as it failed, also where its caller then left", () => {
   expect(record.finalOutcome(false)).toBe("filtered")
   record.fail(invalid(""))
   expect(record.finalOutcome(true)).toBe("invalid")
+})
+
+it("what the calls of a request have in common is a cloud's time once", () => {
+  const clock = vi.spyOn(performance, "now").mockReturnValue(1000)
+  const record = newRecord()
+  const periods = [
+    [10, 30],
+    [20, 40],
+    [25, 30],
+    [50, 60]
+  ] as const
+  const attempts = periods.map((ends) => ({
+    sent: true,
+    span: { period: () => ends.map((millis) => BigInt(millis) * 1_000_000n) }
+  }))
+  clock.mockReturnValue(1100)
+  const { overhead } = Object.assign(record, { attempts })
+  clock.mockRestore()
+  expect(overhead).toBe(60)
 })
