@@ -122,11 +122,11 @@ const certificatesIn = (text: string): Result.Result<Arr.NonEmptyReadonlyArray<X
   })
 }
 
-/** Throws where TLS cannot be made from these texts, or one of their certificates is broken, which OpenSSL passes over. */
+/** Throws where TLS cannot be made from these texts, or one has no certificate or a broken one, which OpenSSL passes over. */
 export const checkTlsTexts = (options: SecureContextOptions): void => {
   createSecureContext(options)
   for (const text of [options.cert, options.ca]) {
-    for (const one of String(text).match(pem) ?? []) void new X509Certificate(one)
+    if (text !== undefined) Result.getOrThrowWith(certificatesIn(String(text)), (why) => new Error(why))
   }
 }
 

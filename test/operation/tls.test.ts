@@ -179,5 +179,7 @@ describe.concurrent("TLS", () => {
     const [whole, cut] = [text("ca.pem"), path("cut.pem")]
     writeFileSync(cut, whole + whole.slice(0, -100))
     assert.include(await refusal({ ...both, GATEWAY_TLS_CLIENT_CA: cut }), "must be PEM files")
+    // Without an authority every caller would be refused.
+    assert.include(await refusal({ ...both, GATEWAY_TLS_CLIENT_CA: path("server.key") }), "it has no certificate")
   })
 })
