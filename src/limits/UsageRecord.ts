@@ -36,14 +36,14 @@ export const UsageRecord = Schema.Struct({
       )
     })
   ).annotate({ description: "who served it; null when no cloud was asked" }),
-  level: textOrNull("the level that was asked for; null where the model ID is not served"),
+  level: textOrNull("the level that was asked for; null where the request was refused before its model was found"),
   upstream_request_id: textOrNull("the cloud's own ID of the call"),
   status: Schema.NullOr(Schema.Int).annotate({
     description:
       "the HTTP status that the caller saw, also of a stream that failed later; null when the caller left before it"
   }),
   outcome: Outcome.annotate({ description: "how it ended" }),
-  stream: Schema.Boolean.annotate({ description: "whether the reply was streamed" }),
+  stream: Schema.Boolean.annotate({ description: "whether the cloud was asked for a stream" }),
   stream_end: Schema.NullOr(Schema.Literals(["complete", "error", "cancelled"])).annotate({
     description: "how the stream ended; null where there was none"
   }),
