@@ -35,9 +35,7 @@ export interface Asking {
 /** What a guard says: nothing, or what it found, in one short word. */
 export interface Verdict {
   readonly category: string
-  /** Nothing of it may pass. */
-  readonly blocked: boolean
-  /** What may stand for the texts, one for each. */
+  /** What may stand for the texts, one for each. Without, nothing may pass. */
   readonly texts?: ReadonlyArray<string> | undefined
 }
 
@@ -105,15 +103,15 @@ export const askGuards = Effect.fnUntraced(function* (guards: ReadonlyArray<Guar
   for (const { action, judge, name, onFailure } of guards) {
     const verdict = yield* judge({ ...asking, texts }).pipe(
       Effect.catchTag("GuardFailure", (failure): Effect.Effect<Verdict, GatewayError> => {
-        if (onFailure === "pass") return Effect.succeed({ category: unavailable, blocked: false })
+        if (onFailure === "pass") return Effect.succeed({ category: unavailable })
         const { level } = asking.about
         return Effect.fail(failure.why === "boundary" ? boundaryError(name, level) : unavailableError(name, failure))
       })
     )
     if (verdict === undefined) continue
-    const { blocked, category, texts: others } = verdict
+    const { category, texts: others } = verdict
     const isFlag = action === "flag" || category === unavailable
-    const isBlock = !isFlag && (action === "block" || blocked || others === undefined)
+    const isBlock = !isFlag && (action === "block" || others === undefined)
     const done: GuardAction = {
       guard: name,
       categories: [category],

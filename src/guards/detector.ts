@@ -51,12 +51,12 @@ const verdictOf = (reply: JsonObject | undefined, { texts }: Asking) => {
     case "NONE":
       return Effect.undefined
     case "BLOCKED":
-      return Effect.succeed({ category, blocked: true })
+      return Effect.succeed({ category })
     case "GUARDRAIL_INTERVENED": {
       const given = arrayOf(reply.texts)
       const others = given.filter((text) => typeof text === "string")
       return given.length === texts.length && texts.every((text, at) => mayStandFor(text, others[at]))
-        ? Effect.succeed({ category, blocked: false, texts: others })
+        ? Effect.succeed({ category, texts: others })
         : Effect.fail(failed("texts"))
     }
     default:
@@ -65,7 +65,8 @@ const verdictOf = (reply: JsonObject | undefined, { texts }: Asking) => {
 }
 
 const outcomeOf = (exit: Exit.Exit<Verdict | undefined, unknown>): string => {
-  if (Exit.isSuccess(exit)) return exit.value === undefined ? "none" : exit.value.blocked ? "blocked" : "intervened"
+  if (Exit.isSuccess(exit))
+    return exit.value === undefined ? "none" : exit.value.texts === undefined ? "blocked" : "intervened"
   const error = Option.getOrUndefined(Exit.findErrorOption(exit))
   return error instanceof GuardFailure ? error.why : error === undefined ? "cancelled" : "memory"
 }

@@ -56,7 +56,7 @@ const markingsGuard = (action: "flag" | "block"): Guard => ({
     }
     recordGuard(markingsName, input, found.size === 0 ? "none" : "blocked", (performance.now() - startedAt) / 1000)
     const category = found.has("classified") ? "classified" : "cui"
-    return found.size === 0 ? undefined : { category, blocked: true }
+    return found.size === 0 ? undefined : { category }
   })
 })
 

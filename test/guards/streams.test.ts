@@ -346,7 +346,7 @@ describe("a reply that is held by sentences", () => {
     ["not behind another thought", "[thought]", 2]
   ] as const)("has a signature %s", ([, thought, count]) =>
     Effect.gen(function* () {
-      const redact = guardOf("redact", () => Effect.succeed({ category: "x", blocked: false, texts: [thought] }))
+      const redact = guardOf("redact", () => Effect.succeed({ category: "x", texts: [thought] }))
       const step = heldReply(guardedAlone("messages", [redact]), false)
       const deltas = [
         { type: "thinking_delta", thinking: "A thought." },
@@ -367,7 +367,7 @@ describe("a reply that is held by sentences", () => {
 describe("a reply that is only flagged", () => {
   it.live("says at its end what was asked before, also where nothing more is asked then", () =>
     Effect.gen(function* () {
-      const flagging = guardOf("flag", () => Effect.as(Effect.sleep("50 millis"), { category: "x", blocked: false }))
+      const flagging = guardOf("flag", () => Effect.as(Effect.sleep("50 millis"), { category: "x" }))
       let actions: ReadonlyArray<GuardAction> = []
       const acted = (more: ReadonlyArray<GuardAction>) => {
         actions = [...actions, ...more]

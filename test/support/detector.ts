@@ -38,6 +38,8 @@ export interface Detector {
   readonly asked: ReadonlyArray<Asked>
   /** The subject of the certificate of each of them; none without TLS. */
   readonly peers: ReadonlyArray<string>
+  /** How many connections were opened. */
+  readonly connections: () => number
   /** Requests that were broken off before their answer. */
   readonly left: () => number
   /** Replaces what it answers; a rule that answers nothing has written to the response. */
@@ -73,6 +75,7 @@ export const startDetector = async (tls?: ServerOptions): Promise<Detector> => {
   const asked: Array<Asked> = []
   const peers: Array<string> = []
   let left = 0
+  let connections = 0
   const answer: RequestListener = async (request, response) => {
     response.on("close", () => {
       if (!response.writableFinished) left++
@@ -86,12 +89,14 @@ export const startDetector = async (tls?: ServerOptions): Promise<Detector> => {
     if (said !== undefined) response.setHeader("content-type", "application/json").end(JSON.stringify(said))
   }
   const server = tls === undefined ? createServer(answer) : createTlsServer(tls, answer)
+  server.on("connection", () => connections++)
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const address = server.address()
   return {
     url: `http${tls === undefined ? "" : "s"}://127.0.0.1:${typeof address === "object" ? address?.port : address}`,
     asked,
     peers,
+    connections: () => connections,
     left: () => left,
     use: (next) => {
       rule = next
