@@ -565,7 +565,7 @@ export interface ReasoningItem {
    * How far the item is, as a reply gave it.
    * @example "completed"
    */
-  readonly status?: "in_progress" | "completed" | "incomplete" | null
+  readonly status?: "in_progress" | "completed" | "incomplete" | (string & {}) | null
   readonly [name: string]: unknown
 }
 
@@ -622,7 +622,7 @@ export interface FunctionCall {
    * How far the item is, as a reply gave it.
    * @example "completed"
    */
-  readonly status?: "in_progress" | "completed" | "incomplete" | null
+  readonly status?: "in_progress" | "completed" | "incomplete" | (string & {}) | null
   readonly [name: string]: unknown
 }
 
@@ -809,7 +809,7 @@ export interface ResponsesRequest {
      * Whether one of them must be used.
      * @example "auto"
      */
-    readonly mode: "auto" | "required"
+    readonly mode: "auto" | "required" | (string & {})
     /**
      * Those that may be used.
      * @example [{"type":"function","name":"get_weather"}]
@@ -867,12 +867,12 @@ export interface ResponsesRequest {
      * How much the model thinks before it answers; absent, the catalog's default for the model.
      * @example "low"
      */
-    readonly effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | null
+    readonly effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | (string & {}) | null
     /**
      * Whether the reply has a summary of what the model thought.
      * @example "auto"
      */
-    readonly summary?: "auto" | "concise" | "detailed" | null
+    readonly summary?: "auto" | "concise" | "detailed" | (string & {}) | null
     readonly [name: string]: unknown
   } | null
   /**
@@ -922,7 +922,7 @@ export interface ResponsesRequest {
      * @default "medium"
      * @example "low"
      */
-    readonly verbosity?: "low" | "medium" | "high" | null
+    readonly verbosity?: "low" | "medium" | "high" | (string & {}) | null
     readonly [name: string]: unknown
   } | null
   /**
@@ -945,7 +945,7 @@ export interface ResponsesRequest {
    * @default "disabled"
    * @example "auto"
    */
-  readonly truncation?: "auto" | "disabled" | null
+  readonly truncation?: "auto" | "disabled" | (string & {}) | null
   /**
    * Notes of the caller's, which the reply repeats; nothing is stored.
    * @example {"case":"4711"}
@@ -1065,7 +1065,7 @@ export interface CustomTool {
      * The grammar's language.
      * @example "regex"
      */
-    readonly syntax: "lark" | "regex"
+    readonly syntax: "lark" | "regex" | (string & {})
     /**
      * The grammar.
      * @example "[0-9]+"
@@ -1137,7 +1137,7 @@ export type InputItem = FunctionCall | FunctionCallOutput | CustomToolCall | Cus
    * Whether the patch was applied.
    * @example "completed"
    */
-  readonly status?: "completed" | "failed" | null
+  readonly status?: "completed" | "failed" | (string & {}) | null
   /**
    * What happened.
    * @example "applied"
@@ -1187,7 +1187,7 @@ export interface InputMessage {
    * How far the item is, as a reply gave it.
    * @example "completed"
    */
-  readonly status?: "in_progress" | "completed" | "incomplete" | null
+  readonly status?: "in_progress" | "completed" | "incomplete" | (string & {}) | null
   readonly [name: string]: unknown
 }
 
@@ -1245,7 +1245,7 @@ export interface InputImage {
    * @default "auto"
    * @example "low"
    */
-  readonly detail?: "low" | "high" | "auto" | "original" | null
+  readonly detail?: "low" | "high" | "auto" | "original" | (string & {}) | null
   readonly [name: string]: unknown
 }
 
@@ -1303,7 +1303,7 @@ export interface FunctionCallOutput {
    * How far the item is, as a reply gave it.
    * @example "completed"
    */
-  readonly status?: "in_progress" | "completed" | "incomplete" | null
+  readonly status?: "in_progress" | "completed" | "incomplete" | (string & {}) | null
   readonly [name: string]: unknown
 }
 
@@ -1460,14 +1460,14 @@ export interface MessagesVendorTool {
 }
 
 /** The prompt up to here may be kept in the cloud's cache. */
-export interface CacheControl {
+export type CacheControl = {
   readonly type: "ephemeral"
   /**
    * How long it is kept.
    * @default "5m"
    * @example "1h"
    */
-  readonly ttl?: "5m" | "1h" | null
+  readonly ttl?: "5m" | "1h" | (string & {}) | null
   readonly [name: string]: unknown
 }
 
@@ -2025,7 +2025,7 @@ export interface MessagesRequest {
      * How much the model does for a reply; for models that think adaptively.
      * @example "high"
      */
-    readonly effort?: "low" | "medium" | "high" | "xhigh" | "max" | null
+    readonly effort?: "low" | "medium" | "high" | "xhigh" | "max" | (string & {}) | null
     /** JSON of a schema, where the deployment has it. */
     readonly format?: {
       readonly type: "json_schema"

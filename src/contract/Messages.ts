@@ -22,7 +22,7 @@ import {
   question,
   string
 } from "./fields.ts"
-import { kind, kinds, onlyKinds } from "./kinds.ts"
+import { kind, kinds, oneOf, onlyKinds } from "./kinds.ts"
 import { cached, MessageParam, systemBlock } from "./MessagesContent.ts"
 
 const customTool = object({
@@ -89,12 +89,12 @@ const Thinking = kinds([
 
 const OutputConfig = options({
   effort: nullable(
-    Schema.Literals(["low", "medium", "high", "xhigh", "max"]),
+    oneOf("low", "medium", "high", "xhigh", "max"),
     "How much the model does for a reply; for models that think adaptively.",
     "high"
   ),
   format: nullable(
-    object({ type: Schema.Literal("json_schema"), schema: jsonSchema() }),
+    kinds([kind("json_schema", { schema: jsonSchema() })]),
     "JSON of a schema, where the deployment has it."
   )
 })

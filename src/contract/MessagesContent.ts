@@ -1,12 +1,11 @@
 /** Content blocks of the messages format, as callers send them (docs/api.md#messages). Images and documents come inline. */
 import { Schema } from "effect"
 import { described, either, flag, jsonObject, named, nullable, object, options, string } from "./fields.ts"
-import { kind, kinds } from "./kinds.ts"
+import { kind, kinds, oneOf } from "./kinds.ts"
 
-const CacheControl = object({
-  type: Schema.Literal("ephemeral"),
-  ttl: nullable(Schema.Literals(["5m", "1h"]), "How long it is kept.", "1h", { default: "5m" })
-}).annotate(named("CacheControl", "The prompt up to here may be kept in the cloud's cache."))
+const CacheControl = kinds([
+  kind("ephemeral", { ttl: nullable(oneOf("5m", "1h"), "How long it is kept.", "1h", { default: "5m" }) })
+]).annotate(named("CacheControl", "The prompt up to here may be kept in the cloud's cache."))
 /** May stand at every block and tool. */
 export const cached = {
   cache_control: nullable(CacheControl, "The prompt up to here may be reused.", { type: "ephemeral" })

@@ -20,7 +20,7 @@ import {
   refused,
   string
 } from "./fields.ts"
-import { kind, kinds, onlyKinds } from "./kinds.ts"
+import { kind, kinds, oneOf, onlyKinds } from "./kinds.ts"
 import { InputItem } from "./ResponsesInput.ts"
 
 const name = string("The tool's name.", "get_weather")
@@ -39,7 +39,7 @@ const customTool = kind("custom", {
     kinds([
       kind("text", {}),
       kind("grammar", {
-        syntax: described(Schema.Literals(["lark", "regex"]), "The grammar's language.", "regex"),
+        syntax: described(oneOf("lark", "regex"), "The grammar's language.", "regex"),
         definition: string("The grammar.", "[0-9]+")
       })
     ]),
@@ -81,7 +81,7 @@ const ResponsesToolChoice = either(
   onlyKinds([
     ...chosen,
     kind("allowed_tools", {
-      mode: described(Schema.Literals(["auto", "required"]), "Whether one of them must be used.", "auto"),
+      mode: described(oneOf("auto", "required"), "Whether one of them must be used.", "auto"),
       tools: described(Schema.Array(onlyKinds(chosen)), "Those that may be used.", [
         { type: "function", name: "get_weather" }
       ])
@@ -124,12 +124,12 @@ export const ResponsesRequest = object({
   reasoning: nullable(
     options({
       effort: nullable(
-        Schema.Literals(efforts),
+        oneOf(...efforts),
         "How much the model thinks before it answers; absent, the catalog's default for the model.",
         "low"
       ),
       summary: nullable(
-        Schema.Literals(["auto", "concise", "detailed"]),
+        oneOf("auto", "concise", "detailed"),
         "Whether the reply has a summary of what the model thought.",
         "auto"
       )
@@ -144,7 +144,7 @@ export const ResponsesRequest = object({
         "What the reply is: any text, JSON, or JSON that follows a schema. Absent, any text.",
         { type: "json_object" }
       ),
-      verbosity: nullable(Schema.Literals(["low", "medium", "high"]), "How long the reply tends to be.", "low", {
+      verbosity: nullable(oneOf("low", "medium", "high"), "How long the reply tends to be.", "low", {
         default: "medium"
       })
     }),
@@ -163,7 +163,7 @@ export const ResponsesRequest = object({
   ),
   top_logprobs: nullable(Integer, "How many alternatives of each token to report, up to 20.", 3),
   truncation: nullable(
-    Schema.Literals(["auto", "disabled"]),
+    oneOf("auto", "disabled"),
     "Whether the oldest items are left out where the input is too long.",
     "auto",
     { default: "disabled" }

@@ -1,11 +1,11 @@
 /** Items of the responses format, as callers send them (docs/api.md#responses). Images and files come inline. */
 import { Schema } from "effect"
 import { described, either, named, nullable, object, ParsedJson, refused, string } from "./fields.ts"
-import { kind, kinds } from "./kinds.ts"
+import { kind, kinds, oneOf } from "./kinds.ts"
 
 const id = { id: nullable(Schema.String, "The item's ID, as a reply gave it.", "msg_01") }
 const status = nullable(
-  Schema.Literals(["in_progress", "completed", "incomplete"]),
+  oneOf("in_progress", "completed", "incomplete"),
   "How far the item is, as a reply gave it.",
   "completed"
 )
@@ -23,7 +23,7 @@ const inputImage = kind("input_image", {
     "A data URI of type image/jpeg, image/png, image/gif or image/webp; URLs and file IDs are refused.",
     "data:image/png;base64,iVBORw0KGgo="
   ),
-  detail: nullable(Schema.Literals(["low", "high", "auto", "original"]), "How closely the model looks.", "low", {
+  detail: nullable(oneOf("low", "high", "auto", "original"), "How closely the model looks.", "low", {
     default: "auto"
   })
 }).annotate(named("InputImage", "An image, inline."))
@@ -144,7 +144,7 @@ export const InputItem = kinds([
   }),
   kind("apply_patch_call_output", {
     call_id: answers,
-    status: nullable(Schema.Literals(["completed", "failed"]), "Whether the patch was applied.", "completed"),
+    status: nullable(oneOf("completed", "failed"), "Whether the patch was applied.", "completed"),
     output: nullable(Schema.String, "What happened.", "applied")
   }),
   // Last, because it needs no type: what is wrong with another item is said of that.

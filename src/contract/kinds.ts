@@ -70,9 +70,11 @@ export const kinds = <const M extends Members>(members: M, elsewhere: Members = 
   return Schema.Union([...members, other]).annotate({ message: anObject(members) }) as Member<M>
 }
 
-/** A text with known values, which may grow: typed so that an editor offers these. */
+/** A text with known values, to which the vendor adds: typed so that an editor offers these. */
 export const oneOf = <const N extends ReadonlyArray<string>>(...names: N) =>
-  Schema.Union([Schema.Literals(names), Schema.String]) as Schema.Codec<N[number] | (string & {})>
+  Schema.Union([Schema.Literals(names), Schema.String]).annotate({ message: "must be a string" }) as Schema.Codec<
+    N[number] | (string & {})
+  >
 
 /** What an event says, and the fields of its data. */
 type Event = readonly [description: string, fields: Readonly<Record<string, Schema.Codec<unknown, unknown>>>]

@@ -39,16 +39,16 @@ const responsesMistakes = () => [
   client.responses.create({ ...gpt, tools: [{ type: "web_search" }] }),
   // @ts-expect-error the chat format nests its functions, this one does not
   client.responses.create({ ...gpt, tools: [{ type: "function", function: { name: "f" } }] }),
-  // @ts-expect-error no such effort
-  client.responses.create({ ...gpt, reasoning: { effort: "huge" } }),
+  // @ts-expect-error an effort is a word
+  client.responses.create({ ...gpt, reasoning: { effort: 3 } }),
   // @ts-expect-error a number of tokens
   client.responses.create({ ...gpt, max_output_tokens: "many" }),
   // @ts-expect-error values of metadata are text
   client.responses.create({ ...gpt, metadata: { a: 1 } }),
   // @ts-expect-error no such format
   client.responses.create({ ...gpt, text: { format: { type: "xml" } } }),
-  // @ts-expect-error no such way
-  client.responses.create({ ...gpt, truncation: "sometimes" }),
+  // @ts-expect-error a word
+  client.responses.create({ ...gpt, truncation: true }),
   // @ts-expect-error a yes or no
   client.responses.create({ ...gpt, parallel_tool_calls: "yes" }),
   // @ts-expect-error input is required
@@ -87,8 +87,8 @@ const messagesMistakes = () => [
   client.messages.create({ ...claude, stop_sequences: "END" }),
   // @ts-expect-error a whole number
   client.messages.create({ ...claude, top_k: "40" }),
-  // @ts-expect-error no such effort
-  client.messages.create({ ...claude, output_config: { effort: "minimal" } }),
+  // @ts-expect-error an effort is a word
+  client.messages.create({ ...claude, output_config: { effort: 3 } }),
   // @ts-expect-error text or blocks
   client.messages.create({ ...claude, system: { text: "Be brief." } }),
   // @ts-expect-error the same where tokens are counted

@@ -295,6 +295,14 @@ table(
       })
     ],
     ["values that the model judges", native({ temperature: 9, top_p: 2, top_k: -1 })],
+    [
+      "words and formats that the vendor may add",
+      native({
+        system: [{ type: "text", text: "x", cache_control: { type: "ephemeral", ttl: "1d" } }],
+        tools: [{ name: "f", input_schema: {}, cache_control: { type: "lasting" } }],
+        output_config: { effort: "huge", format: { type: "yaml" } }
+      })
+    ],
     ["messages of any shape", native({ messages: [{ role: "user", content: [{ type: "anything" }] }] })],
     ["stream of null", native({ stream: null })],
     [
@@ -329,6 +337,13 @@ table(
     ["a message without a role", "messages.0.role", native({ messages: [{ content: "x" }] })],
     ["a tool that is none", "tools.0", native({ tools: ["x"] })],
     ["a tool without a schema", "tools.0.input_schema", native({ tools: [{ name: "f" }] })],
+    ["an effort that is a number", "output_config.effort", native({ output_config: { effort: 3 } })],
+    [
+      "a format without its schema",
+      "output_config.format.schema",
+      native({ output_config: { format: { type: "json_schema" } } })
+    ],
+    ["a format without a type", "output_config.format.type", native({ output_config: { format: {} } })],
     ["a system prompt that is a number", "system", native({ system: 1 })],
     ["a system block whose type is a number", "system.0.type", native({ system: [{ type: 1, text: "x" }] })]
   ]
@@ -363,6 +378,15 @@ table(
       })
     ],
     ["what the upstream validates", responses({ service_tier: 1, text: { format: { type: "new" }, pace: "slow" } })],
+    [
+      "words that the vendor may add",
+      responses({
+        reasoning: { effort: "huge", summary: "short" },
+        text: { verbosity: "chatty" },
+        truncation: "sometimes",
+        input: [{ type: "message", role: "assistant", status: "queued", content: "x" }]
+      })
+    ],
     ["sampling of any size", responses({ temperature: 9, top_p: -1, top_logprobs: 99 })],
     [
       "objects of which every field is optional",
@@ -380,6 +404,7 @@ table(
     ["top_logprobs that is no integer", "top_logprobs", responses({ top_logprobs: 1.5 })],
     ["max_output_tokens below 1", "max_output_tokens", responses({ max_output_tokens: -1 })],
     ["a format that is none", "text.format", responses({ text: { format: 1 } })],
+    ["an effort that is a number", "reasoning.effort", responses({ reasoning: { effort: 3 } })],
     ["store", "store", responses({ store: true })],
     ["a conversation", "conversation", responses({ conversation: "c" })],
     ["a call without a name", "input.0.name", responses({ input: [{ type: "function_call", call_id: "c" }] })]

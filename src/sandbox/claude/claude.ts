@@ -106,8 +106,10 @@ const system: Shape<ReadonlyArray<{ readonly text: string }>> = (value, path) =>
   typeof value === "string" ? [{ text: value }] : instructions(value, path)
 const stops: Shape<ReadonlyArray<string>> = (value) => arrayOf(value).filter((stop) => typeof stop === "string")
 const format: Shape<JsonObject> = (value, path) => {
-  enforced(objectOf(value).schema, `${path}.schema`)
-  return objectOf(value)
+  const asked = objectOf(value)
+  oneOf(["json_schema"])(asked.type, `${path}.type`)
+  enforced(asked.schema, `${path}.schema`)
+  return asked
 }
 
 const requestOf = (context: ClaudeContext, strict: boolean) => {

@@ -7,7 +7,7 @@ import { isSigned } from "../signature.ts"
 import { type Message, type Part, readTurn, type Tool, type Turn, textIn } from "../turn.ts"
 import * as shared from "./shared.ts"
 
-const { closed, filled, insist, list, never, text, variant, where } = shared
+const { closed, filled, insist, list, never, text, variant, where, word } = shared
 const {
   checkSampling,
   checkStrict,
@@ -20,7 +20,8 @@ const {
   pdfOf,
   sampling,
   tokens,
-  toolOf
+  toolOf,
+  verbosity
 } = shared
 
 /** The text that `encrypted_content` signs. */
@@ -158,12 +159,14 @@ const toolsOf = list(
 
 const schema = closed("type description schema strict", { "name!": text }, ({ schema }) => objectOf(schema))
 
+const summary = word("auto", "concise", "detailed")
+
 const requestOf = (model: GptModel) => {
   const { maxOutputTokens: most } = model
   const tooMany = outside(`integer above maximum value. Expected a value <= ${most}`)
   return closed(
     "model instructions tool_choice parallel_tool_calls metadata stream stream_options store include user " +
-      "truncation safety_identifier prompt_cache_key prompt_cache_retention max_tool_calls service_tier " +
+      "safety_identifier prompt_cache_key prompt_cache_retention max_tool_calls service_tier " +
       // Codex sends it to every provider, and Azure takes it.
       "client_metadata",
     {
@@ -172,8 +175,9 @@ const requestOf = (model: GptModel) => {
       ...sampling,
       previous_response_id: never((id) => `Previous response with id '${printed(id)}' not found.`),
       background: where(anything, (value) => value === false, "Background mode is not available."),
-      reasoning: closed("summary generate_summary", { effort: effortOf(model) }),
-      text: closed("verbosity", { format: formatOf(schema) }),
+      reasoning: closed("", { effort: effortOf(model), summary, generate_summary: summary }),
+      text: closed("", { format: formatOf(schema), verbosity }),
+      truncation: word("auto", "disabled"),
       tools: toolsOf
     }
   )

@@ -42,6 +42,14 @@ export const filled = <A>(shape: Shape<A>): Shape<ReadonlyArray<A>> =>
 export const never = (message: string | ((value: unknown) => string)): Shape<never> =>
   typed((_): _ is never => false, message)
 
+/** One of these words. */
+export const word = (...words: ReadonlyArray<string>): Shape<string> =>
+  typed(
+    (value): value is string => words.some((one) => one === value),
+    (value) => `Invalid value: '${printed(value)}'. Supported values are: ${quoted(words)}.`
+  )
+export const verbosity = word("low", "medium", "high")
+
 export const unsupported = (name: string): string =>
   `Unsupported parameter: '${name}' is not supported with this model.`
 

@@ -237,6 +237,19 @@ describe("what passes through", () => {
     }
   })
 
+  it("words and formats that the vendor may add: its API judges them", async () => {
+    const marked = (cache_control: object) => ({ system: [{ type: "text", text: "Be brief.", cache_control }] })
+    for (const [fields, text] of [
+      [{ output_config: { effort: "huge" } }, /effort/],
+      [{ output_config: { format: { type: "yaml" } } }, /format/],
+      [marked({ type: "ephemeral", ttl: "1d" }), /ttl/],
+      [marked({ type: "lasting" }), /cache_control/]
+    ] as const) {
+      refused(await create(message("claude-opus-4-7:il2", "hi", fields)), 400, "invalid_request_error", text)
+      assert.deepInclude(sent(), fields)
+    }
+  })
+
   it("tool turns and thinking blocks, byte for byte", async () => {
     const tools = extra.tools
     const first = await create(

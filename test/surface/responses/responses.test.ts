@@ -241,6 +241,18 @@ describe("what goes upstream", () => {
     assert.deepStrictEqual(input, [{ type: "message", role: "user", content: "Bonn?" }])
   })
 
+  it("forwards words that the vendor may add; the upstream judges them", async () => {
+    for (const [fields, text] of [
+      [{ reasoning: { effort: "huge" } }, /huge/],
+      [{ reasoning: { effort: "low", summary: "short" } }, /short/],
+      [{ text: { verbosity: "chatty" } }, /chatty/],
+      [{ truncation: "sometimes" }, /sometimes/]
+    ] as const) {
+      refused(await create(ask("hi", fields)), 400, "invalid_request_error", text)
+      assert.deepInclude(sent(), fields)
+    }
+  })
+
   it("forwards sampling parameters unchanged; the upstream judges them", async () => {
     const sampling = { temperature: 0.5, top_p: 0.9 }
     const none = await create(ask("hi", { ...sampling, reasoning: { effort: "none" } }))
