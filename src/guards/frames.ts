@@ -64,11 +64,8 @@ const ownFields = [
 
 const withData = (frame: Frame, fields: JsonObject): Frame => ({ ...frame, data: jsonText(fields) })
 
-/** Reads by `find`; `notice` gets what was read. What waits is the part, without what was parsed. */
-const readBy = (
-  find: (frame: Frame, fields: JsonObject) => Found,
-  notice: (fields: JsonObject, part: Part, event?: string) => void
-) => ({
+/** What waits is the part, without what was parsed. */
+const readBy = (find: (frame: Frame, fields: JsonObject) => Found) => ({
   read: (frame: Frame): Part => {
     const fields = readExactObject(frame.data)
     if (fields === undefined) return { texts: [] }
@@ -77,9 +74,7 @@ const readBy = (
     const texts = textsOf(where, body, (holder, text) =>
       ownFields.some((field) => holder[field] === text) ? keyByHolder.get(holder) : undefined
     )
-    const part = { ...marks, texts }
-    notice(fields, part, frame.event)
-    return part
+    return { ...marks, texts }
   },
   rewrite: (frame: Frame, texts: ReadonlyArray<string>): Frame => {
     const fields = readExactObject(frame.data) ?? {}
@@ -97,6 +92,8 @@ const allFields = (fields: JsonObject, known: Fields): Fields => {
 const chatReader = (reply: Fields): FrameReader => {
   let heading: JsonObject = {}
   const find = (frame: Frame, fields: JsonObject): Found => {
+    const { created = 0, id = "", model = "", object = "" } = fields
+    heading = { id, object, created, model }
     const choice = objectOf(arrayOf(fields.choices)[0])
     if (typeof choice.finish_reason === "string") return { where: reply, last: true }
     const delta = objectOf(choice.delta)
@@ -117,9 +114,7 @@ const chatReader = (reply: Fields): FrameReader => {
     }
   }
   return {
-    ...readBy(find, ({ created = 0, id = "", model = "", object = "" }) => {
-      heading = { id, object, created, model }
-    }),
+    ...readBy(find),
     emit: (frame) => frame,
     withheld: (usage) => {
       const chunk = (choice: JsonObject, usage?: object): Frame => ({
@@ -179,25 +174,28 @@ const messagesReader = (): FrameReader => {
         return { where: allFields(fields, { x_gateway_governance: "arguments" }) }
     }
   }
+  const { read, rewrite } = readBy(find)
   return {
-    ...readBy(find, (_, { texts }) => {
-      for (const { text } of texts) characters += text.length
-    }),
+    read: (frame) => {
+      const part = read(frame)
+      for (const { text } of part.texts) characters += text.length
+      return part
+    },
+    rewrite,
     emit: (frame) => {
-      const index = () => numberOf(objectOf(readExactObject(frame.data)).index) ?? -1
+      const index = () => numberOf(readExactObject(frame.data)?.index) ?? -1
       if (frame.event === "content_block_start") open.add(index())
       else if (frame.event === "content_block_stop") open.delete(index())
       return frame
     },
-    withheld: () => [
-      ...[...open].map((index) => eventOf({ type: "content_block_stop", index })),
-      eventOf({
-        type: "message_delta",
-        delta: { stop_reason: "refusal", stop_sequence: null },
-        usage: { output_tokens: Math.ceil(characters / 4) }
-      }),
-      eventOf({ type: "message_stop" })
-    ],
+    withheld: () => {
+      const delta = { stop_reason: "refusal", stop_sequence: null }
+      return [
+        ...[...open].map((index) => eventOf({ type: "content_block_stop", index })),
+        eventOf({ type: "message_delta", delta, usage: { output_tokens: Math.ceil(characters / 4) } }),
+        eventOf({ type: "message_stop" })
+      ]
+    },
     report: (frames, actions) => [...frames, guardsEvent(actions)]
   }
 }
@@ -210,9 +208,8 @@ const placeOfEvent = (name: string): Place =>
 
 const responsesReader = (reply: Fields): FrameReader => {
   let begun: JsonObject = {}
-  /** How many more frames went out than came, and the number of the last one. */
-  let came = 0
-  let number = -1
+  /** That of the last frame that went out. */
+  let number: number | undefined
   /** By where the text is; the family of events where they do not say. */
   const keyOf = (name: string, fields: JsonObject): string => {
     const places = [fields.output_index, fields.content_index, fields.summary_index, fields.command_index]
@@ -221,6 +218,7 @@ const responsesReader = (reply: Fields): FrameReader => {
   const find = (frame: Frame, fields: JsonObject): Found => {
     const name = frame.event ?? ""
     if (isObject(fields.response)) {
+      if (/^response\.(?:created|in_progress)$/.test(name)) begun = fields.response
       const last = /\.(?:completed|incomplete|failed)$/.test(name)
       return { where: reply, body: fields.response, print: (response) => ({ ...fields, response }), last }
     }
@@ -246,30 +244,23 @@ const responsesReader = (reply: Fields): FrameReader => {
     }
   }
   return {
-    ...readBy(find, ({ response }, _, event = "") => {
-      if (/^response\.(?:created|in_progress)$/.test(event) && isObject(response)) begun = response
-    }),
+    ...readBy(find),
     emit: (frame) => {
       const fields = readExactObject(frame.data)
       const own = numberOf(fields?.sequence_number)
       if (fields === undefined || own === undefined) return frame
-      number = came === 0 ? own : number + 1
-      came++
+      number = number === undefined ? own : number + 1
       return own === number ? frame : { ...frame, data: jsonText({ ...fields, sequence_number: number }) }
     },
-    withheld: () => [
-      eventOf({
-        type: "response.incomplete",
-        response: withheld("responses", begun).body,
-        sequence_number: number + 1
-      })
-    ],
+    withheld: () => {
+      const { body } = withheld("responses", begun)
+      return [eventOf({ type: "response.incomplete", response: body, sequence_number: (number ?? -1) + 1 })]
+    },
     report: (frames, actions) =>
       frames.map((frame, at) => {
-        const fields = at === frames.length - 1 ? readExactObject(frame.data) : undefined
-        return fields === undefined
-          ? frame
-          : withData(frame, { ...fields, response: objectOf(withActions(objectOf(fields.response), actions)) })
+        if (at < frames.length - 1) return frame
+        const fields = readExactObject(frame.data) ?? {}
+        return withData(frame, { ...fields, response: objectOf(withActions(objectOf(fields.response), actions)) })
       })
   }
 }

@@ -30,11 +30,8 @@ const passedReply = (options: GuardStreamOptions) => {
     running = waiting.length === 0 ? undefined : yield* Effect.forkIn(ask, scope, { startImmediately: true })
   })
   return Effect.fnUntraced(function* (frames: ReadonlyArray<Frame>, isEnd = false) {
-    queue.take(
-      frames.map((frame) => ({ frame: passed, part: reader.read(frame) })),
-      isEnd
-    )
-    for (const entry of queue.judgeable()) waiting.push(entry)
+    queue.take(frames.map((frame) => ({ frame: passed, part: reader.read(frame) })))
+    for (const entry of queue.judgeable(isEnd)) waiting.push(entry)
     const held = queue.held()
     const refused = held === taken ? undefined : hold(held - taken, queue.size())
     taken = held
