@@ -79,7 +79,7 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
       const { failure, filtered, finishReason: finished, tokens } = protocol.summary()
       const finishReason = withheld ?? finished
       record.flags = toolCalls.flags().length
-      record.counted = progress.end === "complete" && progress.early !== true
+      record.counted = progress.end === "complete"
       record.received = progress.bytes + (progress.unsent ?? 0)
       record.filtered = filtered === true || withheld !== undefined
       record.tokens = tokens

@@ -1,6 +1,6 @@
 /** What a streamed reply gives back and records where it ends, and where it does not begin. */
 import { assert, it } from "@effect/vitest"
-import { Duration, Effect, Result, Stream } from "effect"
+import { Duration, Effect, Fiber, Result, Stream } from "effect"
 import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
 import { GatewayError } from "../../src/catalog/GatewayError.ts"
 import { RequestRecord } from "../../src/http/RequestRecord.ts"
@@ -8,6 +8,7 @@ import { makeStreamReply } from "../../src/http/streamReply.ts"
 import { messagesProtocol } from "../../src/surfaces/messagesStream.ts"
 import type { Event } from "../../src/wire/sse.ts"
 import { saying } from "../support/claude.ts"
+import { noSpan } from "../support/noSpan.ts"
 
 const [model = assert.fail()] = Result.getOrThrow(shippedCatalog).models
 const [deployment = assert.fail()] = model.deployments
@@ -78,6 +79,51 @@ it.effect("a defect before the first frame is no caller that left", () =>
     const record = makeRecord()
     yield* Effect.exit(makeStreamReply(limits, () => () => {})(replyOf(record, Stream.die("a defect"))))
     assert.isUndefined(record.streamEnd)
+  }).pipe(Effect.scoped)
+)
+
+it.effect("a caller that leaves before the first frame is recorded as one that left", () =>
+  Effect.gen(function* () {
+    const record = makeRecord()
+    const stream = makeStreamReply(limits, () => () => {})(replyOf(record, Stream.never))
+    yield* Fiber.interrupt(yield* Effect.forkChild(stream, { startImmediately: true }))
+    assert.strictEqual(record.streamEnd, "cancelled")
+  }).pipe(Effect.scoped)
+)
+
+it.effect("the first event is the first one", () =>
+  Effect.gen(function* () {
+    let now = 0
+    const record = Object.assign(makeRecord(), { now: () => ++now })
+    const ping = { event: "ping", data: '{"type":"ping"}' }
+    const { body } = yield* makeStreamReply(limits, () => () => {})(
+      replyOf(record, Stream.rechunk(Stream.make(ping, ping), 1))
+    )
+    if (body._tag !== "Stream") return assert.fail(body._tag)
+    yield* Stream.runDrain(body.stream)
+    assert.deepStrictEqual([record.events, record.firstEventAt], [2, 1])
+  }).pipe(Effect.scoped)
+)
+
+it.live("a call is silent while no bytes of its last attempt come", () =>
+  Effect.gen(function* () {
+    const record = makeRecord()
+    const ending = { span: noSpan, sent: true, region: "r" }
+    const attempts = [
+      { ...ending, lastBytesAt: 0 },
+      {
+        ...ending,
+        get lastBytesAt() {
+          return performance.now()
+        }
+      }
+    ]
+    record.attempts.push(...(attempts as never))
+    const late = Stream.fromEffect(
+      Effect.delay(Effect.succeed({ event: "ping", data: '{"type":"ping"}' }), "150 millis")
+    )
+    const stream = makeStreamReply({ ...limits, streamIdleTimeout: Duration.millis(50) }, () => () => {})
+    assert.strictEqual((yield* stream(replyOf(record, late))).status, 200)
   }).pipe(Effect.scoped)
 )
 

@@ -192,16 +192,19 @@ describe.each(Object.entries(use))("a whole reply that is no use: %s", (_, [{ bo
   })
 })
 
+const failure = {
+  object: "response",
+  status: "failed",
+  output: [],
+  error: { code: "server_error", message: long.slice(0, 1000) }
+}
 it.each([
-  ["refusal", "503 Service Unavailable", { error: { message: long } }],
-  [
-    "failure that the reply tells of",
-    "200 OK",
-    { object: "response", status: "failed", output: [], error: { code: "server_error", message: long.slice(0, 1000) } }
-  ]
-] as const)("a %s costs nothing", async (_, status, body) => {
+  ["refusal", plain, "gpt-5.1:il5", "503 Service Unavailable", { error: { message: long } }],
+  ["failure that the reply tells of", plain, "gpt-5.1:il5", "200 OK", failure],
+  ["failure that the reply tells of on chat", chat, "gpt-5.6-terra:il5", "200 OK", failure]
+] as const)("a %s costs nothing", async (_, { body: asked, path }, model, status, body) => {
   upstream.use(answering(reply(status, JSON.stringify(body))))
-  const got = await open(`${gateway.url}/v1/responses`, { model: "gpt-5.1:il5", input: "hi" })
+  const got = await open(`${gateway.url}${path}`, { model, ...asked })
   await got.text()
   const { tokens } = await recordOf(got.headers.get("x-request-id"))
   assert.isNull(tokens)
