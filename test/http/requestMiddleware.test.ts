@@ -49,7 +49,9 @@ describe("paths and methods", () => {
     "/v1/messages/count_tokens/"
   ]) {
     it(`404 for ${path}, in the shape of its surface`, async () => {
-      refused(await get(`${gateway.url}${path}`, key), 404, "not_found_error", true)
+      const got = await get(`${gateway.url}${path}`, key)
+      refused(got, 404, "not_found_error", true)
+      assert.include(got.json.error.message, `there is nothing at ${path}; the endpoints are /`)
       refused(await post(`${gateway.url}${path}`, {}), 404, "not_found_error", true)
     })
   }

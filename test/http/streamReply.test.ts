@@ -107,18 +107,14 @@ it.effect("the first event is the first one", () =>
 
 it.live("a call is silent while no bytes of its last attempt come", () =>
   Effect.gen(function* () {
-    const record = makeRecord()
-    const ending = { span: noSpan, sent: true, region: "r" }
-    const attempts = [
-      { ...ending, lastBytesAt: 0 },
-      {
-        ...ending,
-        get lastBytesAt() {
-          return performance.now()
-        }
+    const attempt = { span: noSpan, sent: true, region: "r" }
+    const last = {
+      ...attempt,
+      get lastBytesAt() {
+        return performance.now()
       }
-    ]
-    record.attempts.push(...(attempts as never))
+    }
+    const record = Object.assign(makeRecord(), { attempts: [{ ...attempt, lastBytesAt: 0 }, last] })
     const late = Stream.fromEffect(
       Effect.delay(Effect.succeed({ event: "ping", data: '{"type":"ping"}' }), "150 millis")
     )
