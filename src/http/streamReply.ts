@@ -117,6 +117,7 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
       lastBytesAt: () => record.attempts.at(-1)?.lastBytesAt ?? 0,
       ceiling: limits.streamCeiling,
       onTermination: (end) => (record.caller === undefined ? () => {} : onTermination(record.caller, end)),
+      onEnd: (error) => callSpan()?.fail(error),
       destroy: (error) => {
         endWith(error)
         fiber.interruptUnsafe()

@@ -31,6 +31,8 @@ export interface DeadlineOptions {
   readonly ceiling: Duration.Duration
   /** Calls `end` when the reply must end for another reason: a revoked key, a server that stops. Returns how to unsubscribe. */
   readonly onTermination: (end: (error: GatewayError) => void) => () => void
+  /** Called with why the reply is ended, before the call is given up. */
+  readonly onEnd: (error: GatewayError) => void
   /** Ends the connection of a caller that has not read the end of a reply that was ended so. */
   readonly destroy: (error: GatewayError) => void
 }
@@ -45,7 +47,7 @@ export const withDeadlines =
     Stream.fromChannel(
       Channel.fromTransform((_, scope) =>
         Effect.gen(function* () {
-          const { destroy, lastBytesAt, onTermination } = options
+          const { destroy, lastBytesAt, onEnd, onTermination } = options
           const ceiling = Duration.toMillis(options.ceiling)
           const heartbeat = Duration.toMillis(options.heartbeat)
           const idle = Duration.toMillis(options.idle)
@@ -94,7 +96,8 @@ export const withDeadlines =
 
           const endWith = (error: GatewayError) =>
             Effect.runForkWith(context)(
-              Fiber.interrupt(reader).pipe(
+              Effect.sync(() => onEnd(error)).pipe(
+                Effect.andThen(Fiber.interrupt(reader)),
                 Effect.map(() => end(Exit.fail(error))),
                 Effect.andThen(Effect.sleep(grace)),
                 Effect.map(() => destroy(error)),

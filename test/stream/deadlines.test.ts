@@ -42,6 +42,7 @@ const running = async (limits: { readonly [L in "heartbeat" | "idle" | "ceiling"
       end = listener
       return () => {}
     },
+    onEnd: () => {},
     destroy: () => {
       seen.cutOff++
     }

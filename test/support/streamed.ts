@@ -46,7 +46,8 @@ export const replied = (
       lastBytesAt: () => 0,
       ceiling: Duration.minutes(1),
       onTermination: () => () => {},
-      destroy: () => {}
+      onEnd: nothing,
+      destroy: nothing
     })
     const pieces = yield* Stream.runCollect(
       Stream.catchCause(bytes, (cause) => Stream.succeed(Buffer.from(printEvents(lastFrames(cause)))))

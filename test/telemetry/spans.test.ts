@@ -263,6 +263,13 @@ describe("a request that fails", () => {
     within(span, root)
   })
 
+  it("ends at the idle limit also before the cloud's headers", async () => {
+    const { root, call } = await traced("/v1/messages", message("[sandbox: delay=5s]", { stream: true }))
+    assert.strictEqual(present(call).attributes["error.type"], "idle")
+    assert.strictEqual(present(call).status, failed)
+    assert.strictEqual(root.attributes["error.type"], "idle")
+  })
+
   it("ends when the caller leaves", async () => {
     const trace = caller()
     const leaving = new AbortController()
