@@ -34,6 +34,9 @@ export interface OpenReply {
   readonly attempt: Attempt
 }
 
+/** How long the body of a refusal may take. */
+const refusalTime = "5 seconds"
+
 /** Statuses of a region at its limit. */
 const limited: ReadonlySet<number | undefined> = new Set([429, 503, 529])
 const unauthorized: ReadonlySet<number | undefined> = new Set([401, 403])
@@ -115,8 +118,8 @@ const makeAttempts = Effect.gen(function* () {
       const refused = refuseHead(typeOf(cloud, call), response)
       if (refused !== undefined) return yield* refused
       if (response.status === 200) return { response, attempt }
-      // The status is enough where the body cannot be read.
-      const text = yield* Effect.orElseSucceed(response.text, () => "")
+      // The status is enough where the body cannot be read, or does not come.
+      const text = yield* Effect.orElseSucceed(Effect.timeout(response.text, refusalTime), () => "")
       return yield* faultError(statusFault(response.status, response.headers, text), scrub(call.route))
     })
 

@@ -3,7 +3,7 @@ import { createServer } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { emptyMessage, message } from "../../support/claude.ts"
-import { answering, fakeUpstream, reply } from "../../support/fakeUpstream.ts"
+import { answering, fakeUpstream, httpHead, reply } from "../../support/fakeUpstream.ts"
 import { cloudsAt, startGateway } from "../../support/gateway.ts"
 import { post } from "../../support/http.ts"
 
@@ -31,6 +31,28 @@ describe.concurrent("five seconds", () => {
     } finally {
       await gateway.stop()
       server.close()
+    }
+  })
+
+  it("a refusal keeps its status where its body does not come", async () => {
+    const head = httpHead("429 Too Many Requests", { "content-length": "100", "retry-after": "7" })
+    const upstream = await fakeUpstream((socket) => socket.write(head))
+    const gateway = await startGateway({ settings: cloudsAt(upstream.url) })
+    try {
+      const started = Date.now()
+      const replies = await Promise.all(
+        [false, true].map((stream) =>
+          post(`${gateway.url}/v1/messages`, message("claude-sonnet-4-5:il5", "hi", { stream }))
+        )
+      )
+      for (const got of replies) {
+        assert.strictEqual(got.status, 429)
+        assert.strictEqual(got.headers.get("retry-after"), "7")
+      }
+      assert.isBelow(Date.now() - started, 9_500)
+    } finally {
+      await gateway.stop()
+      await upstream.stop()
     }
   })
 
