@@ -341,7 +341,10 @@ describe("what goes upstream", () => {
   })
 
   it("an unknown field reaches the upstream, which refuses it", async () => {
+    const before = gateway.calls().length
     refused(await create(ask("hi", { frobnicate: 1 })), 400, "invalid_request_error", /frobnicate/)
+    // It is not sent again without the field.
+    assert.lengthOf(gateway.calls(), before + 1)
     assert.strictEqual(sent().frobnicate, 1)
   })
 })
