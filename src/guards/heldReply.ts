@@ -49,8 +49,9 @@ interface Open {
   size: number
 }
 
-/** What an entry takes beside its texts, in characters, about. */
+/** What an entry takes beside its texts, and what is open, in characters, about. */
 const heldPerEntry = 448
+const heldPerOpen = 256
 
 /** Characters that an entry says: its frame, and the texts that were read of it. */
 const sizeOf = ({ frame, part: { texts } }: Entry): number =>
@@ -185,7 +186,7 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
     /** Characters of what is not judged yet. */
     size: () => size,
     /** The same with what holds it, and what is remembered. */
-    held: () => size + heldPerEntry * unjudged + said.held()
+    held: () => size + heldPerEntry * unjudged + heldPerOpen * open.size + said.held()
   }
 }
 

@@ -7,7 +7,6 @@ import { frameReader } from "../../src/guards/frames.ts"
 import type { Guard } from "../../src/guards/Guard.ts"
 import { guardStream } from "../../src/guards/guardStream.ts"
 import { heldReply } from "../../src/guards/heldReply.ts"
-import { lastSentenceEnd } from "../../src/guards/sentences.ts"
 import type { Frame } from "../../src/stream/Frame.ts"
 import { chat } from "../../src/surfaces/chat.ts"
 import { messages } from "../../src/surfaces/messages.ts"
@@ -324,6 +323,17 @@ describe("a reply that is held by sentences", () => {
     })
   )
 
+  it.effect("is cut behind a sentence also where a delta says something else", () =>
+    Effect.gen(function* () {
+      const step = heldAlone("responses", false)
+      const event = "response.output_text.delta"
+      const fields = { type: event, output_index: 0, content_index: 0, note: "other" }
+      const deltaOf = (delta: string): Frame => ({ event, data: JSON.stringify({ ...fields, delta }) })
+      assert.deepStrictEqual((yield* step([deltaOf("One. Two")])).frames, [deltaOf("One. ")])
+      assert.deepStrictEqual((yield* step([], true)).frames, [deltaOf("Two")])
+    })
+  )
+
   it.effect("has each call with the frame that comes after its end, and others at the end of the reply", () =>
     Effect.gen(function* () {
       const step = heldAlone("chat", false)
@@ -485,21 +495,6 @@ describe("beside another text in a frame that says it whole there is", () => {
     assert.include(data, '"b"')
     assert.notInclude(data, '"a"')
     assert.notInclude(data, '"s"')
-  })
-})
-
-describe("the end of a sentence", () => {
-  it.each([
-    ["", "One. Two", 5],
-    ["One.", " Two", 1],
-    ["", "3.14", undefined],
-    ["", 'He said "no." Then', 14],
-    ["x", "a\n\nb", 3],
-    ["", "好。他", 2],
-    ["", "no end", undefined],
-    ["One. ", "Two", undefined]
-  ])("after %j in %j is at %s", (before, piece, end) => {
-    assert.strictEqual(lastSentenceEnd(before, piece), end)
   })
 })
 
