@@ -165,7 +165,7 @@ const messagesReader = (): FrameReader => {
         return { where, body, print: (delta) => ({ ...fields, delta }), keys: [[body, key]], isDelta: true }
       }
       case "content_block_stop":
-        return { ends: [key] }
+        return { where: allFields(fields, {}), ends: [key] }
       case "message_delta":
         return {}
       case "message_stop":

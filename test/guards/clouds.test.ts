@@ -46,7 +46,8 @@ describe("a text is seen", () => {
 
   it.each([
     { type: "something_new", note: [{ said: number }] },
-    { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "a", note: number } }
+    { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "a", note: number } },
+    { type: "content_block_stop", index: 0, note: number }
   ])("in any field of an event of messages: $type", async (event) => {
     const block = claude.blockStart(0, { type: "text", text: "" })
     isRedacted(await message(block, event, claude.blockStop(0)))
