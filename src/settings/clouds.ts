@@ -102,6 +102,10 @@ const azure = Config.all({
   authorityHost: Config.option(baseUrl("AZURE_AUTHORITY_HOST"))
 }).pipe(
   Config.flatMap(({ label, declared, ...settings }) => {
+    // Azure's pages also show it with the path that SDKs want, which the gateway adds.
+    if (/\/openai(\/|$)/.test(new URL(settings.endpoint).pathname)) {
+      return refuse("AZURE_OPENAI_ENDPOINT must end before /openai, such as https://<name>.openai.azure.us")
+    }
     const row = rowOf("azure", hostOf(settings.endpoint))
     if (row !== undefined) {
       return Option.isSome(label)

@@ -246,6 +246,10 @@ describe("a setting that is wrong", () => {
       "AZURE_OPENAI_REGION must be a name of lowercase letters, digits and '-' such as usgov"
     ],
     [
+      { AZURE_OPENAI_ENDPOINT: "https://x.openai.azure.us/openai/v1/" },
+      "AZURE_OPENAI_ENDPOINT must end before /openai, such as https://<name>.openai.azure.us"
+    ],
+    [
       { VERTEX_PROJECT: "p", VERTEX_BASE_URL: "http://127.0.0.1:1/a/../b" },
       "VERTEX_BASE_URL must be scheme, host and plain path such as https://host.example/path"
     ],
