@@ -10,6 +10,7 @@ import type { GatewayError } from "../catalog/GatewayError.ts"
 import { Clouds } from "../Settings.ts"
 import { type CallSpan, makeCallSpans } from "../telemetry/spans.ts"
 import { beginningOf } from "../wire/print.ts"
+import { makeBreaker } from "./breaker.ts"
 import { CurrentCall, makeClient, postJson } from "./client.ts"
 import { connections } from "./connections.ts"
 import type { AuthHeaders, Credential } from "./credentials.ts"
@@ -26,7 +27,7 @@ import {
 } from "./fault.ts"
 import type { Attempt, CallKind, CallRecord, Cloud, Provider, UpstreamCall } from "./Provider.ts"
 import type { CallContext } from "./Response.ts"
-import { addressOf, makeBreaker, makeRegions } from "./regions.ts"
+import { addressOf, makeRegions } from "./regions.ts"
 
 /** A reply whose head says success; its reader ends the span of the attempt. */
 export interface OpenReply {

@@ -3,7 +3,7 @@ import { Context, Deferred, Effect, Exit, Fiber, Metric } from "effect"
 import { HttpClientRequest, HttpClientResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import { GatewayError } from "../../src/catalog/GatewayError.ts"
-import { makeBreaker } from "../../src/cloud/regions.ts"
+import { makeBreaker } from "../../src/cloud/breaker.ts"
 
 const down = new GatewayError({ reason: "upstream", message: "down" })
 const refused = new GatewayError({ reason: "invalid", message: "refused" })
