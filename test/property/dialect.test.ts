@@ -2,10 +2,10 @@ import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { efforts } from "../../src/catalog/names.ts"
 import { chunkWriter } from "../../src/surfaces/chatReply.ts"
+import { adjustThinking } from "../../src/surfaces/messagesThinking.ts"
 import { Adjusted } from "../../src/vendors/adjustments.ts"
 import { sanitizeFilename } from "../../src/vendors/chatRequest.ts"
 import { jsonFenceFilter, reasoningFilter } from "../../src/vendors/textFilters.ts"
-import { adjustThinking } from "../../src/vendors/thinking.ts"
 import { isObject, type Json, type JsonObject, numberOf, objectOf } from "../../src/wire/json.ts"
 import {
   azure,
