@@ -44,17 +44,14 @@ export class Drain extends Context.Service<Drain, Effect.Success<typeof makeDrai
 
 // Running streams.
 
-const revokedError = new GatewayError({
-  reason: "forbidden",
-  message: "the API key has been revoked or has expired",
-  code: "revoked"
-})
-
-const withdrawnError = new GatewayError({
-  reason: "forbidden",
-  message: "the token or certificate of this request no longer gives access",
-  code: "revoked"
-})
+const withdrawn = (what: string) =>
+  new GatewayError({
+    reason: "unauthenticated",
+    message: `the ${what} of this request no longer gives access`,
+    code: "revoked"
+  })
+const revokedError = withdrawn("API key")
+const withdrawnError = withdrawn("token or certificate")
 
 /** Made once; then has `end` called when a stream of the caller's may not go on. Returns how to unsubscribe. */
 export const makeTerminations = Effect.gen(function* () {
