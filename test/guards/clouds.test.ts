@@ -53,6 +53,17 @@ describe("a text is seen", () => {
     isRedacted(await message(block, event, claude.blockStop(0)))
   })
 
+  it("again where an item that is done repeats what was redacted", async () => {
+    const code = `n = "${number}"`
+    const item = { id: "i", type: "code_interpreter_call", code }
+    isRedacted(
+      await responses(
+        { type: "response.code_interpreter_call_code.done", ...place, code },
+        { type: "response.output_item.done", ...place, item }
+      )
+    )
+  })
+
   it("whole where a source is named in the middle of it", async () => {
     const events = textEvents(0, ["It is 123-45-", "6789 here"])
     const at = events.findLastIndex(({ type }) => type.endsWith(".delta"))
