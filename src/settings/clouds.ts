@@ -102,11 +102,12 @@ const azure = Config.all({
   authorityHost: Config.option(baseUrl("AZURE_AUTHORITY_HOST"))
 }).pipe(
   Config.flatMap(({ label, declared, ...settings }) => {
-    // Azure's pages also show it with the path that SDKs want, which the gateway adds.
-    if (/\/openai(\/|$)/.test(new URL(settings.endpoint).pathname)) {
+    const row = rowOf("azure", hostOf(settings.endpoint))
+    // Azure's pages also show it with the path that SDKs want, which the gateway adds. A proxy may have any path of its own.
+    const { pathname } = new URL(settings.endpoint)
+    if (pathname.endsWith("/openai/v1") || (row !== undefined && pathname.startsWith("/openai"))) {
       return refuse("AZURE_OPENAI_ENDPOINT must end before /openai, such as https://<name>.openai.azure.us")
     }
-    const row = rowOf("azure", hostOf(settings.endpoint))
     if (row !== undefined) {
       return Option.isSome(label)
         ? refuse(

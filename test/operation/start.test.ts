@@ -245,10 +245,17 @@ describe("a setting that is wrong", () => {
       { AZURE_OPENAI_ENDPOINT: "http://127.0.0.1:1", AZURE_OPENAI_REGION: "us gov\r\nx: y" },
       "AZURE_OPENAI_REGION must be a name of lowercase letters, digits and '-' such as usgov"
     ],
-    [
-      { AZURE_OPENAI_ENDPOINT: "https://x.openai.azure.us/openai/v1/" },
-      "AZURE_OPENAI_ENDPOINT must end before /openai, such as https://<name>.openai.azure.us"
-    ],
+    ...[
+      "https://x.openai.azure.us/openai/v1/",
+      "https://x.openai.azure.us/openai",
+      "https://proxy.example/a/openai/v1"
+    ].map(
+      (endpoint) =>
+        [
+          { AZURE_OPENAI_ENDPOINT: endpoint },
+          "AZURE_OPENAI_ENDPOINT must end before /openai, such as https://<name>.openai.azure.us"
+        ] as const
+    ),
     [
       { VERTEX_PROJECT: "p", VERTEX_BASE_URL: "http://127.0.0.1:1/a/../b" },
       "VERTEX_BASE_URL must be scheme, host and plain path such as https://host.example/path"
