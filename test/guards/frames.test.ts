@@ -1,5 +1,6 @@
 /** What is read of the frames of a streamed reply, and what is put in their place. */
 import { assert, describe, it } from "@effect/vitest"
+import { reportedError } from "../../src/guards/frames.ts"
 import type { Frame } from "../../src/stream/Frame.ts"
 import { guardedAlone } from "../support/heldAlone.ts"
 import { parsed } from "../support/http.ts"
@@ -11,6 +12,92 @@ const eventOf = (type: string, fields: object = {}): Frame => ({
 const begins = (text: string) => eventOf("content_block_start", { content_block: { type: "text", text } })
 const goesOn = (text: string) => eventOf("content_block_delta", { delta: { type: "text_delta", text } })
 const ends = eventOf("content_block_stop")
+
+describe("a text that comes in pieces is known by its key", () => {
+  const text = { type: "text", text: "a" }
+  const part = { type: "output_text", text: "a" }
+  const tool = (index: number | undefined) => ({ tool_calls: [{ index, function: { arguments: "a" } }] })
+  it.each([
+    ["chat", undefined, { choices: [{ delta: { content: "a" } }] }, ["content"]],
+    ["chat", undefined, { choices: [{ delta: { refusal: "a" } }] }, ["refusal"]],
+    ["chat", undefined, { choices: [{ delta: tool(2) }] }, ["call 2"]],
+    ["chat", undefined, { choices: [{ delta: tool(undefined) }] }, ["call 0"]],
+    ["chat", undefined, { choices: [{ delta: { annotations: [{ title: "a" }] } }] }, [undefined]],
+    ["messages", "message_start", { message: { content: [text, text] } }, ["0", "1"]],
+    ["messages", "content_block_start", { index: 2, content_block: { ...text, other: "b" } }, ["2", undefined]],
+    ["messages", "content_block_delta", { index: 2, delta: text }, ["2"]],
+    ["messages", "content_block_delta", { delta: text }, ["-1"]],
+    ["responses", "response.output_text.delta", { output_index: 1, content_index: 2, delta: "a" }, ["1 2"]],
+    ["responses", "response.reasoning_summary_text.delta", { output_index: 1, summary_index: 2, delta: "a" }, ["1  2"]],
+    ["responses", "response.audio.transcript.delta", { delta: "a" }, ["response.audio.transcript"]],
+    ["responses", "response.output_text.done", { output_index: 1, content_index: 2, text: "a" }, [undefined]],
+    ["responses", "response.output_item.added", { output_index: 1, item: { content: [part, part] } }, ["1 0", "1 1"]],
+    ["responses", "response.something_new", { output_index: 1, text: "a" }, [undefined]]
+  ] as const)("%s, %s: %j", (surface, event, fields, keys) => {
+    const { texts } = guardedAlone(surface).reader.read({ event, data: JSON.stringify(fields) })
+    assert.deepStrictEqual(
+      texts.map(({ key }) => key),
+      [...keys]
+    )
+  })
+})
+
+describe("a frame", () => {
+  const choice = (fields: object) => ({ choices: [{ index: 0, delta: {}, ...fields }] })
+  const place = { output_index: 1, content_index: 2 }
+  const call = { output_index: 1, item: { type: "function_call" } }
+  it.each([
+    ["chat", undefined, choice({ finish_reason: "stop" }), { last: true }],
+    [
+      "chat",
+      undefined,
+      choice({ delta: { tool_calls: [{ index: 2, function: { name: "f" } }] } }),
+      { begins: "call 2" }
+    ],
+    ["messages", "content_block_start", { index: 2, content_block: { type: "tool_use" } }, { begins: "2" }],
+    ["messages", "content_block_start", { index: 2, content_block: { type: "text" } }, { begins: undefined }],
+    ["messages", "content_block_delta", { index: 2, delta: { type: "signature_delta" } }, { signs: "2" }],
+    ["messages", "content_block_stop", { index: 2 }, { ends: ["2"] }],
+    ["messages", "message_stop", {}, { last: true }],
+    ["responses", "response.in_progress", { response: {} }, { last: false }],
+    ["responses", "response.failed", { response: {} }, { last: true }],
+    ["responses", "response.output_item.added", call, { begins: "1" }],
+    ["responses", "response.output_item.done", call, { ends: ["1"], repeats: undefined }],
+    ["responses", "response.content_part.done", { ...place, part: {} }, { ends: ["1 2"], repeats: undefined }],
+    ["responses", "response.output_text.done", { ...place, text: "a" }, { ends: ["1 2"], repeats: "1 2" }]
+  ] as const)("of %s, %s: %j means %j", (surface, event, fields, marks) => {
+    assert.deepInclude(guardedAlone(surface).reader.read({ event, data: JSON.stringify(fields) }), marks)
+  })
+
+  it("of responses has the number after that of the one before", () => {
+    const { emit } = guardedAlone("responses").reader
+    const frames = ['{"sequence_number":4}', '{"sequence_number":5}', "{}", '{"sequence_number":9}']
+    const out = frames.map((data) => emit({ data }).data)
+    assert.deepStrictEqual(out, ['{"sequence_number":4}', '{"sequence_number":5}', "{}", '{"sequence_number":6}'])
+  })
+})
+
+describe("what guards did", () => {
+  const actions = [{ guard: "g", action: "redact", categories: ["x"] }] as const
+  const last: Frame = { event: "response.completed", data: '{"response":{"id":"r"}}' }
+  it("is in the response of the last event", () => {
+    const [before, reported] = guardedAlone("responses").reader.report([ends, last], actions)
+    assert.strictEqual(before, ends)
+    assert.deepStrictEqual(parsed(reported?.data ?? ""), { response: { id: "r", x_gateway_guards: actions } })
+  })
+
+  it.each([
+    ["chat", 1],
+    ["messages", 2],
+    ["responses", 1]
+  ] as const)("is with an error that ends a stream of %s, if they did anything", (surface, count) => {
+    const error: Frame = { data: '{"error":{}}' }
+    assert.deepStrictEqual(reportedError(surface, [error], []), [error])
+    const frames = reportedError(surface, [error], actions)
+    assert.lengthOf(frames, count)
+    assert.deepStrictEqual(parsed(frames[0].data).x_gateway_guards, actions)
+  })
+})
 
 describe("a reply of which nothing more may pass ends", () => {
   const jsonOf = (frames: ReadonlyArray<Frame>) => frames.map(({ data }) => parsed(data))
@@ -27,7 +114,8 @@ describe("a reply of which nothing more may pass ends", () => {
   it("with the ends of blocks that the caller has seen begin, and an estimate (messages)", () => {
     const { emit, read, withheld } = guardedAlone("messages").reader
     const second = eventOf("content_block_start", { index: 1, content_block: { type: "text", text: "" } })
-    for (const frame of [begins(""), goesOn("12345678"), ends, second]) emit(frame)
+    const more = eventOf("content_block_delta", { index: 1, delta: { type: "text_delta", text: "9" } })
+    for (const frame of [begins(""), goesOn("12345678"), ends, second, more]) emit(frame)
     for (const frame of [begins(""), goesOn("12345678"), goesOn("9")]) read(frame)
     const [stop, delta, ...rest] = jsonOf(withheld(undefined))
     assert.deepStrictEqual([stop.type, stop.index, rest.length], ["content_block_stop", 1, 1])
