@@ -191,8 +191,10 @@ export const requestMiddleware = (documents: ReadonlySet<string>) =>
             span === undefined ? identity : Context.add(Tracer.ParentSpan, span)
           )
           // A stream that has begun is ended with an error in the stream (`makeTerminations`).
-          const stopWaiting = drain.onExpired(() => {
-            if (!response.headersSent) fiber.interruptUnsafe()
+          const stopWaiting = drain.onExpired((error) => {
+            if (response.headersSent) return
+            for (const attempt of record.attempts) attempt.span.fail(error)
+            fiber.interruptUnsafe()
           })
           const onEnd = (exit: Exit.Exit<unknown, unknown>) => {
             inFlight--
