@@ -156,6 +156,14 @@ describe("a summary", () => {
     )
   })
 
+  it("takes no number for a count that cannot be one", () => {
+    const fields = { tokens: { input: -5, output: 1.5 }, counts: { flags: -1 }, cost: -7 }
+    const { total } = sum([line(1), JSON.stringify({ ...JSON.parse(line(2)), ...fields })])
+    const alone = sum([line(1)]).total
+    assert.strictEqual(total.requests, 2)
+    assert.deepEqual([total.tokens, total.flags, total.cost ?? 0], [alone.tokens, alone.flags, alone.cost ?? 0])
+  })
+
   it("counts a record once that a failed write repeats", () => {
     const lines = chained(1500)
     const summary = sum([...lines, ...lines.slice(-1000)])

@@ -28,7 +28,9 @@ const emptyTotals = () => ({
   cost: undefined as number | undefined
 })
 
-const count = (value: unknown): number => (typeof value === "number" && Number.isFinite(value) ? value : 0)
+/** No sum goes down, whatever a file says. */
+const count = (value: unknown): number =>
+  typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : 0
 
 /** The gateway's own values are a closed set; other values in a file must not fill the memory. */
 const maxOutcomes = 64
@@ -52,13 +54,13 @@ const add = (totals: Totals, record: UsedRecord): void => {
       totals.tokens.estimated = (totals.tokens.estimated ?? 0) + count(tokens.input) + count(tokens.output)
     }
   }
-  totals.flags += record.counts.flags
+  totals.flags += count(record.counts.flags)
   times.add(totals.duration_ms, record.duration_ms)
   if (first_event_ms !== null) {
     totals.first_event_ms ??= times.empty()
     times.add(totals.first_event_ms, first_event_ms)
   }
-  if (typeof cost === "number") totals.cost = (totals.cost ?? 0) + cost
+  if (typeof cost === "number") totals.cost = (totals.cost ?? 0) + count(cost)
 }
 
 /** What can be summed by. */
@@ -149,9 +151,6 @@ export const makeSumming = ({ by, from, to, groups: maxGroups = 20_000 }: Summar
 
 // Counts of this month and of today, rebuilt from usage records (docs/operation.md#redis).
 
-const wholeCount = (value: unknown): number =>
-  typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : 0
-
 /** Keys and teams of their own; a gateway has as many. */
 const maxAccounts = 1_000_000
 
@@ -171,11 +170,11 @@ export const makeRestoring = (now: number) => {
     if (key_id === null) return
     records++
     put({ account: lastUseAccount(key_id), amount: Date.parse(time) }, Math.max)
-    const used = wholeCount(tokens?.input) + wholeCount(tokens?.output)
+    const used = count(tokens?.input) + count(tokens?.output)
     for (const period of [periodAt("month", now), periodAt("day", now)].filter(({ name }) => time.startsWith(name))) {
       for (const user of [key_id, ...(typeof team === "string" ? [teamUser(team)] : [])]) {
         put({ account: accountOf(user, period, "tokens"), amount: used }, plus)
-        put({ account: accountOf(user, period, "cost"), amount: wholeCount(cost) }, plus)
+        put({ account: accountOf(user, period, "cost"), amount: count(cost) }, plus)
       }
     }
   })
