@@ -26,6 +26,8 @@ const makeRecord = () =>
     surface: "messages"
   })
 
+const ping = { event: "ping", data: '{"type":"ping"}' }
+
 /** The options of a reply for which the cloud sends `events`. */
 const replyOf = (record: RequestRecord, events: Stream.Stream<Event, GatewayError>) => ({
   protocol: messagesProtocol("m"),
@@ -95,7 +97,6 @@ it.effect("the first event is the first one", () =>
   Effect.gen(function* () {
     let now = 0
     const record = Object.assign(makeRecord(), { now: () => ++now })
-    const ping = { event: "ping", data: '{"type":"ping"}' }
     const { body } = yield* makeStreamReply(limits, () => () => {})(
       replyOf(record, Stream.rechunk(Stream.make(ping, ping), 1))
     )
@@ -103,6 +104,23 @@ it.effect("the first event is the first one", () =>
     yield* Stream.runDrain(body.stream)
     assert.deepStrictEqual([record.events, record.firstEventAt], [2, 1])
   }).pipe(Effect.scoped)
+)
+
+it.effect("a reply is that of the last attempt", () =>
+  Effect.gen(function* () {
+    const seen: Array<string> = []
+    const attemptOf = (name: string) => {
+      const span = {
+        ...noSpan,
+        firstToken: () => void seen.push(`${name} began`),
+        end: () => void seen.push(`${name} ended`)
+      }
+      return { span, sent: true, region: "r", lastBytesAt: 0 }
+    }
+    const record = Object.assign(makeRecord(), { attempts: [attemptOf("first"), attemptOf("second")] })
+    yield* Effect.scoped(makeStreamReply(limits, () => () => {})(replyOf(record, Stream.succeed(ping))))
+    assert.deepStrictEqual(seen, ["second began", "second ended"])
+  })
 )
 
 it.live("a call is silent while no bytes of its last attempt come", () =>
@@ -115,9 +133,7 @@ it.live("a call is silent while no bytes of its last attempt come", () =>
       }
     }
     const record = Object.assign(makeRecord(), { attempts: [{ ...attempt, lastBytesAt: 0 }, last] })
-    const late = Stream.fromEffect(
-      Effect.delay(Effect.succeed({ event: "ping", data: '{"type":"ping"}' }), "150 millis")
-    )
+    const late = Stream.fromEffect(Effect.delay(Effect.succeed(ping), "150 millis"))
     const stream = makeStreamReply({ ...limits, streamIdleTimeout: Duration.millis(50) }, () => () => {})
     assert.strictEqual((yield* stream(replyOf(record, late))).status, 200)
   }).pipe(Effect.scoped)
@@ -130,7 +146,7 @@ it.effect("the events of a call that is refused count for nothing", () =>
     const stream = makeStreamReply(limits, () => () => {})
     yield* Effect.flip(stream(replyOf(record, Stream.succeed(refusal))))
     assert.isUndefined(record.firstEventAt)
-    yield* stream(replyOf(record, Stream.succeed({ event: "ping", data: '{"type":"ping"}' })))
+    yield* stream(replyOf(record, Stream.succeed(ping)))
     assert.strictEqual(record.events, 1)
   }).pipe(Effect.scoped)
 )
