@@ -1,6 +1,7 @@
 /** What is held of a streamed reply, and what goes out, without a gateway. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
+import { noRoom } from "../../src/catalog/GatewayError.ts"
 import type { GuardAction } from "../../src/contract/Governance.ts"
 import type { Guard } from "../../src/guards/Guard.ts"
 import { guardStream } from "../../src/guards/guardStream.ts"
@@ -58,7 +59,15 @@ describe("a reply that is held by sentences", () => {
       const fields = { type: event, output_index: 0, content_index: 0, note: "other" }
       const deltaOf = (delta: string): Frame => ({ event, data: JSON.stringify({ ...fields, delta }) })
       assert.deepStrictEqual((yield* step([deltaOf("One. Two")])).frames, [deltaOf("One. ")])
-      assert.deepStrictEqual((yield* step([], true)).frames, [deltaOf("Two")])
+      assert.deepStrictEqual((yield* step([deltaOf(" three")])).frames, [])
+      assert.deepStrictEqual((yield* step([], true)).frames, [deltaOf("Two"), deltaOf(" three")])
+    })
+  )
+
+  it.effect("fails where there is no memory for it", () =>
+    Effect.gen(function* () {
+      const step = heldReply({ ...guardedAlone("chat"), hold: (more) => (more > 0 ? noRoom : undefined) }, false)
+      assert.strictEqual(yield* Effect.flip(step([said("No end")])), noRoom)
     })
   )
 
@@ -146,6 +155,17 @@ describe("a reply that is only flagged", () => {
 })
 
 describe("a reply that is held whole", () => {
+  it.effect("is so where one of its guards demands it", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const judge: Guard["judge"] = ({ texts }) => Effect.sync(() => void asked.push(...texts.map(({ text }) => text)))
+      const guards = [guardOf("block", judge), { ...guardOf("block", () => Effect.undefined), hold: "whole" as const }]
+      const frames = Stream.rechunk(Stream.make(said("One. "), said("Two. ")), 1)
+      yield* Stream.runDrain(guardStream(guardedAlone("chat", guards))(frames))
+      assert.deepStrictEqual(asked, ["One. Two. "])
+    })
+  )
+
   it.effect("begins as soon as it comes", () =>
     Effect.gen(function* () {
       const step = heldAlone("messages", true)
