@@ -29,11 +29,15 @@ const reading = async (url: string, body: object) => {
   return { soFar: () => text, done }
 }
 
-/** What the last frames of a stream say of guards. */
-const actionsIn = (text: string): unknown =>
-  eventsIn(text)
-    .map(({ json }) => json?.x_gateway_guards ?? json?.response?.x_gateway_guards)
-    .findLast((actions) => actions !== undefined)
+/** What a stream says of guards, which it says once. */
+const actionsIn = (text: string): unknown => {
+  const said = eventsIn(text).flatMap(({ json }) => {
+    const actions = json?.x_gateway_guards ?? json?.response?.x_gateway_guards
+    return actions === undefined ? [] : [actions]
+  })
+  assert.isAtMost(said.length, 1)
+  return said[0]
+}
 
 /** Everything that a stream says, whole texts and flags among it. */
 const story = "First sentence here. His number is 123-45-6789, he said. Then it goes on! And ends without a stop"
