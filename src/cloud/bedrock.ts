@@ -15,7 +15,8 @@ import {
   credentialError,
   fixedHeaders,
   makeRefresh,
-  type Signable
+  type Signable,
+  waitForToken
 } from "./credentials.ts"
 import type { CallKind, Cloud, Message } from "./Provider.ts"
 
@@ -128,7 +129,7 @@ const fixed = (keys: Option.Option.Value<Credentials["keys"]>) => {
   return (_options?: object) => Promise.resolve(identity)
 }
 
-const attempt = <A>(promise: () => Promise<A>) => Effect.tryPromise({ try: promise, catch: failed })
+const attempt = <A>(promise: () => Promise<A>) => waitForToken(Effect.tryPromise({ try: promise, catch: failed }))
 
 /** Semantics of Anthropic's API version 2023-06-01; the 2026-10-21 one refuses sampling parameters. */
 const anthropicVersion = "bedrock-2023-05-31"

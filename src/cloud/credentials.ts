@@ -107,6 +107,9 @@ const acquireMillis = 30_000
 
 const timedOut = new CredentialError({ message: "no credentials: the token service did not answer in 30 seconds" })
 
+export const waitForToken = <A>(acquire: Effect.Effect<A, CredentialError>) =>
+  Effect.timeoutOrElse(acquire, { duration: acquireMillis, orElse: () => Effect.fail(timedOut) })
+
 /**
  * Keeps what `acquire` returns. All who need a token at one moment wait for one `acquire`, and share its failure.
  * Within 5 minutes of the expiry (or the last half of a shorter life) the token is replaced in the background of the
@@ -121,7 +124,7 @@ export const makeTokenCache = Effect.fnUntraced(function* (acquire: Effect.Effec
 
   // With less than no time to live only a run in progress is shared. It goes on when the caller who began it leaves.
   const shared = yield* acquire.pipe(
-    Effect.timeoutOrElse({ duration: acquireMillis, orElse: () => Effect.fail(timedOut) }),
+    waitForToken,
     Effect.withSpan("credentials refresh"),
     Effect.flatMap((token) =>
       Effect.zipWith(Clock.currentTimeMillis, steadyMillis, (today, now) => {

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Sha256 } from "@smithy/core/checksum"
 import { SignatureV4 } from "@smithy/signature-v4"
-import { Effect, Option, Redacted } from "effect"
+import { Effect, Fiber, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { credentialOf } from "../../../src/cloud/bedrock.ts"
-import { environment, renew, together, tokenServer } from "./tokenServer.ts"
+import { environment, renew, silentServer, together, tokenServer } from "./tokenServer.ts"
 
 const region = "us-gov-west-1"
 const settings = { region, fips: true, bearerToken: Option.none(), keys: Option.none() }
@@ -181,6 +181,19 @@ describe("aws", () => {
       yield* Effect.sleep("50 millis")
       assert.strictEqual((yield* one)["x-amz-security-token"], "session-1")
       assert.isAbove(server.requests.length, 1)
+    })
+  )
+
+  it.effect("gives up a container endpoint that does not answer", () =>
+    Effect.gen(function* () {
+      yield* container((yield* silentServer).url)
+      const { headers: sign } = yield* credentialOf(settings)
+      const waiting = yield* Effect.forkChild(Effect.flip(sign(request(`${host}/model/m/invoke`))), {
+        startImmediately: true
+      })
+      yield* TestClock.adjust("30 seconds")
+      const error = yield* Fiber.join(waiting)
+      assert.match(error.message, /did not answer in 30 seconds/)
     })
   )
 

@@ -1,6 +1,6 @@
 /** A token service on loopback, and an environment that libraries read. */
 import { createServer, type IncomingHttpHeaders } from "node:http"
-import type { AddressInfo } from "node:net"
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net"
 import { Effect } from "effect"
 import type { AuthHeaders, Credential } from "../../../src/cloud/credentials.ts"
 
@@ -53,6 +53,23 @@ export const tokenServer = (reply: (request: TokenRequest, n: number) => TokenRe
     }),
     ({ close }) => Effect.sync(close)
   )
+
+/** Takes connections, and never answers. Closed with the scope. */
+export const silentServer = Effect.acquireRelease(
+  Effect.callback<{ url: string; close: () => void }>((resume) => {
+    const sockets = new Set<Socket>()
+    const server = createTcpServer((socket) => sockets.add(socket.on("error", () => {})))
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo
+      const close = () => {
+        server.close()
+        for (const socket of sockets) socket.destroy()
+      }
+      resume(Effect.succeed({ url: `http://127.0.0.1:${port}`, close }))
+    })
+  }),
+  ({ close }) => Effect.sync(close)
+)
 
 /** Sets environment variables (and removes those that are undefined) until the scope closes. */
 export const environment = (values: Record<string, string | undefined>) =>
