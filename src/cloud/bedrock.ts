@@ -16,6 +16,7 @@ import {
   fixedHeaders,
   makeRefresh,
   type Signable,
+  timedOut,
   waitForToken
 } from "./credentials.ts"
 import type { CallKind, Cloud, Message } from "./Provider.ts"
@@ -46,16 +47,29 @@ const signature = Effect.fnUntraced(function* ({ region, fips, keys }: Credentia
       import("@smithy/core/checksum")
     ])
   )
-  const credentials = Option.isNone(keys)
-    ? defaultProvider({
-        parentClientConfig: { region }, // what STS falls back to; SSO keeps the region of its own profile
-        clientConfig: {
-          ...(fips ? { useFipsEndpoint: true } : {}), // else the library's own setting decides
-          // Node's agent, which uses the operator's proxy where there is one; the library's own never does.
-          requestHandler: { httpsAgent: https.globalAgent }
-        }
-      })
-    : fixed(keys.value)
+  const makeChain = () =>
+    Option.isNone(keys)
+      ? defaultProvider({
+          parentClientConfig: { region }, // what STS falls back to; SSO keeps the region of its own profile
+          clientConfig: {
+            ...(fips ? { useFipsEndpoint: true } : {}), // else the library's own setting decides
+            // Node's agent, which uses the operator's proxy where there is one; the library's own never does.
+            requestHandler: { httpsAgent: https.globalAgent }
+          }
+        })
+      : fixed(keys.value)
+  let chain = makeChain()
+  const credentials = (options?: { readonly forceRefresh?: boolean }) => chain(options)
+  /** All who ask the library share what it waits for, also later, so that a chain that does not answer is replaced. */
+  const ask = <A>(promise: () => Promise<A>) =>
+    Effect.suspend(() => {
+      const asked = chain
+      return Effect.tapError(attempt(promise), (error) =>
+        Effect.sync(() => {
+          if (error === timedOut && chain === asked) chain = makeChain()
+        })
+      )
+    })
   const signer = new SignatureV4({
     service: "bedrock",
     region,
@@ -67,7 +81,7 @@ const signature = Effect.fnUntraced(function* ({ region, fips, keys }: Credentia
   const headers = Effect.fnUntraced(function* (request: Signable) {
     const now = yield* Clock.currentTimeMillis
     const { url } = request
-    const signed = yield* attempt(() =>
+    const signed = yield* ask(() =>
       signer.sign(
         {
           method: "POST",
@@ -88,18 +102,18 @@ const signature = Effect.fnUntraced(function* ({ region, fips, keys }: Credentia
   const refresh = makeRefresh(
     (refused) =>
       Effect.map(
-        attempt(() => credentials()),
+        ask(() => credentials()),
         ({ sessionToken }) => sessionToken === refused["x-amz-security-token"]
       ),
     Effect.withSpan(
-      attempt(() => credentials({ forceRefresh: true })),
+      ask(() => credentials({ forceRefresh: true })),
       "credentials refresh"
     )
   )
 
   /** The library notes it for its own user agent: `CREDENTIALS_PROFILE_SSO`. */
   const source = Effect.map(
-    attempt(() => credentials()),
+    ask(() => credentials()),
     (identity) => {
       const noted = "$source" in identity ? Object.keys(Object(identity.$source)) : []
       return (

@@ -105,7 +105,9 @@ const pauseMillis = 10_000
 /** Longest wait for a token service, in milliseconds; not every library has a limit of its own. */
 const acquireMillis = 30_000
 
-const timedOut = new CredentialError({ message: "no credentials: the token service did not answer in 30 seconds" })
+export const timedOut = new CredentialError({
+  message: "no credentials: the token service did not answer in 30 seconds"
+})
 
 export const waitForToken = <A>(acquire: Effect.Effect<A, CredentialError>) =>
   Effect.timeoutOrElse(acquire, { duration: acquireMillis, orElse: () => Effect.fail(timedOut) })

@@ -184,16 +184,17 @@ describe("aws", () => {
     })
   )
 
-  it.effect("gives up a container endpoint that does not answer", () =>
+  it.effect("gives up a container endpoint that does not answer, and asks it again", () =>
     Effect.gen(function* () {
       yield* container((yield* silentServer).url)
       const { headers: sign } = yield* credentialOf(settings)
-      const waiting = yield* Effect.forkChild(Effect.flip(sign(request(`${host}/model/m/invoke`))), {
-        startImmediately: true
-      })
+      const one = sign(request(`${host}/model/m/invoke`))
+      const waiting = yield* Effect.forkChild(Effect.flip(one), { startImmediately: true })
       yield* TestClock.adjust("30 seconds")
       const error = yield* Fiber.join(waiting)
       assert.match(error.message, /did not answer in 30 seconds/)
+      yield* container((yield* tokenServer((_, n) => role(n))).url)
+      assert.strictEqual((yield* one)["x-amz-security-token"], "session-1")
     })
   )
 
