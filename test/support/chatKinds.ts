@@ -210,6 +210,11 @@ const sse =
   (end: string) =>
   (event: Json | string): string =>
     `data: ${typeof event === "string" ? event : jsonText(event)}${end}`
+/** With the event's name, also of one that is text already. */
+const namedFrame = (event: Json | string): string => {
+  const name = typeof event === "string" ? (/^\{"type":"([\w.]+)"/.exec(event)?.[1] ?? "x") : event.type
+  return `event: ${name}\n${sse("\n\n")(event)}`
+}
 const gptError = (status: 429 | 500, end: string) =>
   `data: ${JSON.stringify({ error: { message: "upstream words", type: status === 429 ? "rate_limit_exceeded" : "server_error", code: status } })}${end}`
 
@@ -220,7 +225,7 @@ export const kinds: ReadonlyArray<Kind> = [
     model: "claude-sonnet-4-5:il2",
     whole: claudeWhole,
     events: claudeEvents,
-    frame: (event) => `event: ${typeof event === "string" ? "x" : event.type}\n${sse("\n\n")(event)}`,
+    frame: namedFrame,
     head: sseHead,
     inBand: (status) =>
       `event: error\ndata: ${JSON.stringify({
@@ -271,7 +276,7 @@ export const kinds: ReadonlyArray<Kind> = [
     model: "gpt-5.6-terra:il5",
     whole: responsesWhole,
     events: responsesEvents,
-    frame: (event) => `event: ${typeof event === "string" ? "x" : event.type}\n${sse("\n\n")(event)}`,
+    frame: namedFrame,
     head: sseHead,
     inBand: (status) =>
       frameOf({

@@ -28,6 +28,9 @@ export const makeGuarded =
     }
   }
 
+/** Without random IDs, which may hold any digits. */
+export const withoutIds = (text: string): string => text.replace(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, "")
+
 export interface GuardedCase {
   readonly surface: "chat" | "messages" | "responses"
   readonly path: string
