@@ -7,7 +7,7 @@ import { crc32 } from "node:zlib"
 import { Data, Result } from "effect"
 import { errorStatusOf } from "../catalog/UpstreamFault.ts"
 import { readObject } from "../wire/json.ts"
-import { type Event, eventReader, maxEventBytes } from "../wire/sse.ts"
+import { type Event, eventReader, isEventName, maxEventBytes } from "../wire/sse.ts"
 
 /** The bytes are not a well-formed stream of events. `truncated`: the stream ended inside an event. */
 export class FramingError extends Data.TaggedError("FramingError")<{
@@ -226,7 +226,8 @@ const readFrame = (frame: Buffer): Read<Event | undefined> => {
   const header = (name: string) => headers.get(name) ?? ""
   switch (header(":message-type")) {
     case "event":
-      return header(":event-type") === "chunk" ? readChunk(body) : Result.succeed(undefined)
+      if (header(":event-type") === "chunk") return readChunk(body)
+      return isEventName(header(":event-type")) ? Result.succeed(undefined) : Result.fail(badFrame)
     case "exception":
       return Result.fail(readException(header(":exception-type"), body))
     case "error":

@@ -69,9 +69,10 @@ describe("awsFrames", () => {
     assert.ok(error?._tag === "UpstreamException" && error.type === "Internal" && error.message === "no")
   })
 
-  it("skips events of types it does not know", () => {
-    const other = frame({ "message-type": "event", "event-type": "metering" }, "{}")
-    assert.deepStrictEqual(read(other, good), { events: [stop], failure: undefined })
+  it("skips events of types it does not know, and refuses types that are no names", () => {
+    const other = (type: string) => frame({ "message-type": "event", "event-type": type }, "{}")
+    assert.deepStrictEqual(read(other("metering"), good), { events: [stop], failure: undefined })
+    for (const type of ["chunk\r\n", "x\ny"]) assert.strictEqual(kind(read(other(type), good)), "bad-frame")
   })
 
   it("refuses every changed byte", () => {
