@@ -177,6 +177,7 @@ export type Accumulator = ReturnType<typeof makeAccumulator>
 
 /** Flags of all calls of a whole reply. */
 export function* governanceOfCalls(calls: ReadonlyArray<Called>, mode: ScanMode): Slices<Governance | undefined> {
+  if (calls.length === 0) return undefined
   const all = makeAccumulator(mode)
   for (const call of calls) all.add({ type: "whole", call }, 0)
   yield* all.scan()

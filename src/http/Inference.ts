@@ -102,7 +102,7 @@ const make = Effect.gen(function* () {
       if (cloud === undefined) throw new Error(`${route.deployment.cloud} is not active`) // the resolver returns active clouds only
       const { adjusted, stream, thinkingAdjusted } = prepared
       record.adjusted = (adjusted?.size ?? 0) + (thinkingAdjusted?.size ?? 0)
-      record.adjustedHeaders = adjustedHeaders(adjusted, thinkingAdjusted)
+      record.adjustedHeaders = record.adjusted === 0 ? undefined : adjustedHeaders(adjusted, thinkingAdjusted)
       record.cloud = cloud.name
       const { provider } = cloud
       const call = { prepared, route, provider, record, replyGuards }
