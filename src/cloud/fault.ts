@@ -2,7 +2,7 @@
  * Makes a `GatewayError` of any failure of a call: of the connection, of a status, of a frame, or inside a reply that began as a success
  * (docs/api.md#what-becomes-of-a-clouds-error). The only place where a cloud's messages are scrubbed of what belongs to the operator.
  */
-import { Cause, Option } from "effect"
+import { Cause, Option, RegExp as Regex } from "effect"
 import type { Headers, HttpClientError } from "effect/http"
 import { cloudFacts, clouds } from "../catalog/clouds.ts"
 import { type Code, GatewayError, internal, type Reason } from "../catalog/GatewayError.ts"
@@ -138,7 +138,7 @@ export const scrubbed = (names: ReadonlyArray<readonly [name: string, shown: str
   const shown = new Map(known)
   // Whole words, in one pass: a project `model` is no part of `models`, and what is shown holds no names.
   const words = new RegExp(
-    `(?<![A-Za-z0-9])(?:${known.map(([name]) => RegExp.escape(name)).join("|")})(?![A-Za-z0-9])`,
+    `(?<![A-Za-z0-9])(?:${known.map(([name]) => Regex.escape(name)).join("|")})(?![A-Za-z0-9])`,
     "g"
   )
   return cutAtWord(message)
