@@ -1,11 +1,12 @@
 /** A call to a guard, without a gateway: what is sent and read, and what it takes of the request's memory. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Result, Tracer } from "effect"
+import { Effect, Result } from "effect"
 import { makeDetectors } from "../../src/guards/detector.ts"
 import type { PlacedText } from "../../src/guards/places.ts"
 import { load, Settings } from "../../src/Settings.ts"
 import { usual } from "../support/detector.ts"
 import { guardedAlone } from "../support/heldAlone.ts"
+import { recordingTracer } from "../support/recordingTracer.ts"
 import { sharedDetector } from "../support/shared.ts"
 
 const detector = sharedDetector()
@@ -20,14 +21,7 @@ interface Call {
 /** Asks about these texts; returns also the attributes of the spans. */
 const judged = ({ takeMemory = () => true, url = detector.url }: Call = {}) =>
   Effect.gen(function* () {
-    const spans: Array<Tracer.NativeSpan> = []
-    const tracer = Tracer.make({
-      span: (options) => {
-        const span = new Tracer.NativeSpan(options)
-        spans.push(span)
-        return span
-      }
-    })
+    const { spans, tracer } = recordingTracer()
     const { gateway } = yield* load({ BEDROCK_REGION: "us-gov-west-1" })
     const detectorOf = yield* makeDetectors.pipe(Effect.provideService(Settings, gateway), Effect.withTracer(tracer))
     const { judge } = detectorOf({ name: "pii", url, boundary: "il5", when: "after", action: "redact" })

@@ -2,16 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { reportedError } from "../../src/guards/frames.ts"
 import type { Frame } from "../../src/stream/Frame.ts"
-import { guardedAlone } from "../support/heldAlone.ts"
+import { begins, ends, eventOf, goesOn, guardedAlone } from "../support/heldAlone.ts"
 import { parsed } from "../support/http.ts"
-
-const eventOf = (type: string, fields: object = {}): Frame => ({
-  event: type,
-  data: JSON.stringify({ type, index: 0, ...fields })
-})
-const begins = (text: string) => eventOf("content_block_start", { content_block: { type: "text", text } })
-const goesOn = (text: string) => eventOf("content_block_delta", { delta: { type: "text_delta", text } })
-const ends = eventOf("content_block_stop")
 
 describe("a text that comes in pieces is known by its key", () => {
   const text = { type: "text", text: "a" }

@@ -8,21 +8,13 @@ import { guardStream } from "../../src/guards/guardStream.ts"
 import { heldReply } from "../../src/guards/heldReply.ts"
 import type { Frame } from "../../src/stream/Frame.ts"
 import { collect } from "../support/heap.ts"
-import { guardedAlone, heldAlone } from "../support/heldAlone.ts"
+import { begins, ends, eventOf, goesOn, guardedAlone, heldAlone } from "../support/heldAlone.ts"
 
 const guardOf = (action: Guard["action"], judge: Guard["judge"]): Guard => ({
   ...{ name: "g", action, when: "after", hold: "sentence", onFailure: "refuse", judge }
 })
 const chunk = (choice: object): Frame => ({ data: JSON.stringify({ choices: [{ index: 0, ...choice }] }) })
 const said = (content: string) => chunk({ delta: { content } })
-
-const eventOf = (type: string, fields: object = {}): Frame => ({
-  event: type,
-  data: JSON.stringify({ type, index: 0, ...fields })
-})
-const begins = (text: string) => eventOf("content_block_start", { content_block: { type: "text", text } })
-const goesOn = (text: string) => eventOf("content_block_delta", { delta: { type: "text_delta", text } })
-const ends = eventOf("content_block_stop")
 
 describe("a reply that is held by sentences", () => {
   it.effect("stays while a sentence has no end, with what began it", () =>

@@ -1,10 +1,9 @@
 /** What a request is charged, by how it ended (docs/decisions.md#limits-and-quotas), and which of its time was not a cloud's. */
 import { expect, it, vi } from "@effect/vitest"
 import { invalid } from "../../src/catalog/GatewayError.ts"
-import { RequestRecord } from "../../src/http/RequestRecord.ts"
+import { emptyRecord } from "../support/emptyRecord.ts"
 
-const newRecord = () =>
-  new RequestRecord({ id: "", startedAt: 0, method: "", path: "", source: undefined, surface: "chat" })
+const newRecord = () => emptyRecord("chat")
 
 const complete = {
   attempts: [{ sent: true }],

@@ -1,16 +1,9 @@
 /** What the record of a request says that guards did. */
 import { expect, it } from "@effect/vitest"
-import { RequestRecord } from "../../src/http/RequestRecord.ts"
+import { emptyRecord } from "../support/emptyRecord.ts"
 
 it("names each action of a guard once, with all its categories, and counts every time", () => {
-  const record = new RequestRecord({
-    id: "",
-    startedAt: 0,
-    method: "",
-    path: "",
-    source: undefined,
-    surface: "chat"
-  })
+  const record = emptyRecord("chat")
   record.addGuardActions([
     { guard: "a", action: "flag", categories: ["x"] },
     { guard: "a", action: "redact", categories: ["y"] },

@@ -1,10 +1,10 @@
 /** Room in memory: who gets some, and that all of it comes back. */
 import { assert, it } from "@effect/vitest"
-import { type MemoryBudget, makeMemoryBudget, RequestRecord } from "../../src/http/RequestRecord.ts"
+import { type MemoryBudget, makeMemoryBudget } from "../../src/http/RequestRecord.ts"
+import { emptyRecord } from "../support/emptyRecord.ts"
 
 const mib = 2 ** 20
-const requestIn = (room: MemoryBudget) =>
-  new RequestRecord({ id: "", startedAt: 0, method: "", path: "", source: undefined, surface: undefined }, room)
+const requestIn = (room: MemoryBudget) => emptyRecord(undefined, room)
 
 it("bodies fit up to the bound, and one that is alone up to half of the heap", () => {
   const room = makeMemoryBudget(10 * mib)

@@ -1,17 +1,11 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Redacted, Tracer } from "effect"
 import { makeTokenCache } from "../../src/cloud/credentials.ts"
+import { recordingTracer } from "../support/recordingTracer.ts"
 
 it.effect("a refresh of credentials is a child of the request that waited for it, once", () =>
   Effect.gen(function* () {
-    const spans: Array<Tracer.NativeSpan> = []
-    const tracer = Tracer.make({
-      span: (options) => {
-        const span = new Tracer.NativeSpan(options)
-        spans.push(span)
-        return span
-      }
-    })
+    const { spans, tracer } = recordingTracer()
     const cache = yield* makeTokenCache(Effect.succeed({ token: Redacted.make("t"), expiresAt: 3_600_000 }))
     const request = Effect.withSpan(cache.get, "request")
     yield* Effect.andThen(request, request).pipe(Effect.provideService(Tracer.Tracer, tracer))

@@ -4,6 +4,7 @@ import { Effect, References, Tracer } from "effect"
 import { makeCallSpans } from "../../src/telemetry/spans.ts"
 import { beginningOf } from "../../src/wire/print.ts"
 import { heap } from "../support/heap.ts"
+import { recordingTracer } from "../support/recordingTracer.ts"
 
 it("the beginning of a text holds nothing of the rest of it", () => {
   const before = heap()
@@ -15,14 +16,7 @@ it("the beginning of a text holds nothing of the rest of it", () => {
 
 it.effect("a span says the beginning of a finish reason that a cloud made up", () =>
   Effect.gen(function* () {
-    const spans: Array<Tracer.Span> = []
-    const tracer = Tracer.make({
-      span: (options) => {
-        const span = new Tracer.NativeSpan(options)
-        spans.push(span)
-        return span
-      }
-    })
+    const { spans, tracer } = recordingTracer()
     const open = yield* makeCallSpans.pipe(
       Effect.provideService(Tracer.Tracer, tracer),
       Effect.provideService(References.TracerEnabled, true)

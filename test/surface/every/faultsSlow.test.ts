@@ -4,8 +4,14 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { emptyMessage, message } from "../../support/claude.ts"
 import { answering, fakeUpstream, httpHead, reply } from "../../support/fakeUpstream.ts"
-import { cloudsAt, startGateway } from "../../support/gateway.ts"
+import { cloudsAt, type Gateway, startGateway } from "../../support/gateway.ts"
 import { post } from "../../support/http.ts"
+
+/** The replies to a request, whole and streamed. */
+const askBoth = ({ url }: Gateway) =>
+  Promise.all(
+    [false, true].map((stream) => post(`${url}/v1/messages`, message("claude-sonnet-4-5:il5", "hi", { stream })))
+  )
 
 describe.concurrent("five seconds", () => {
   it("502 where the connection cannot be made in time", async () => {
@@ -17,11 +23,7 @@ describe.concurrent("five seconds", () => {
     const gateway = await startGateway({ settings: cloudsAt(`https://127.0.0.1:${port}`) })
     try {
       const started = Date.now()
-      const replies = await Promise.all(
-        [false, true].map((stream) =>
-          post(`${gateway.url}/v1/messages`, message("claude-sonnet-4-5:il5", "hi", { stream }))
-        )
-      )
+      const replies = await askBoth(gateway)
       for (const got of replies) {
         assert.strictEqual(got.status, 502)
         assert.strictEqual(got.json.error.type, "api_error")
@@ -40,11 +42,7 @@ describe.concurrent("five seconds", () => {
     const gateway = await startGateway({ settings: cloudsAt(upstream.url) })
     try {
       const started = Date.now()
-      const replies = await Promise.all(
-        [false, true].map((stream) =>
-          post(`${gateway.url}/v1/messages`, message("claude-sonnet-4-5:il5", "hi", { stream }))
-        )
-      )
+      const replies = await askBoth(gateway)
       for (const got of replies) {
         assert.strictEqual(got.status, 429)
         assert.strictEqual(got.headers.get("retry-after"), "7")

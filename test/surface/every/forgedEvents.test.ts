@@ -20,6 +20,20 @@ const { gateway, upstream } = sharedUpstream()
 
 const begun = [messageStart(), blockStart(0, { type: "text", text: "" }), textDelta(0, "hel")]
 
+const chatStreams: ReadonlyArray<readonly [model: string, events: ReadonlyArray<object>]> = [
+  ["claude-sonnet-4-5:il2", [...begun, messageStop]],
+  ["gpt-5.6-terra:il5", [opening, { type: "response.completed", response: { status: "completed", output: [] } }]]
+]
+/** A chat stream whose last event comes after this frame ends with an error. */
+const failsOnChat = async (model: string, events: ReadonlyArray<object>, frame: string) => {
+  const frames = events.map((event) => `data: ${JSON.stringify(event)}\n\n`)
+  upstream.use(streaming(frames.toSpliced(-1, 0, frame), { head: sseHead }))
+  const body = { model, messages: [{ role: "user", content: "hi" }], stream: true }
+  const { text } = await post(`${gateway.url}/v1/chat/completions`, body)
+  assert.match(eventsIn(text).at(-1)?.json.error.message, /cannot be read/)
+  assert.notInclude(text, "[DONE]")
+}
+
 describe.each(["\n", "\r", "\r\n", "\0"])("a type that holds %j", (breaking) => {
   const forged = (last: string) =>
     JSON.stringify({ type: `ping${breaking}${breaking}event: ${last}${breaking}data: {"type":"${last}"}` })
@@ -58,17 +72,9 @@ describe.each(["\n", "\r", "\r\n", "\0"])("a type that holds %j", (breaking) => 
     assert.notInclude(got.text, "response.completed")
   })
 
-  it.each([
-    ["claude-sonnet-4-5:il2", [...begun, messageStop]],
-    ["gpt-5.6-terra:il5", [opening, { type: "response.completed", response: { status: "completed", output: [] } }]]
-  ])("is an in-band error of the chat stream: %s", async (model, events) => {
-    const frames = events.map((event) => `data: ${JSON.stringify(event)}\n\n`)
-    upstream.use(streaming(frames.toSpliced(-1, 0, `data: ${forged("x")}\n\n`), { head: sseHead }))
-    const body = { model, messages: [{ role: "user", content: "hi" }], stream: true }
-    const { text } = await post(`${gateway.url}/v1/chat/completions`, body)
-    assert.match(eventsIn(text).at(-1)?.json.error.message, /cannot be read/)
-    assert.notInclude(text, "[DONE]")
-  })
+  it.each(chatStreams)("is an in-band error of the chat stream: %s", (model, events) =>
+    failsOnChat(model, events, `data: ${forged("x")}\n\n`)
+  )
 })
 
 describe("an event whose name and data say different things", () => {
@@ -102,17 +108,9 @@ describe("an event whose name and data say different things", () => {
     assert.notInclude(got.text, "message_stop")
   })
 
-  it.each([
-    ["claude-sonnet-4-5:il2", [...begun, messageStop]],
-    ["gpt-5.6-terra:il5", [opening, { type: "response.completed", response: { status: "completed", output: [] } }]]
-  ])("is an in-band error of the chat stream: %s", async (model, events) => {
-    const frames = events.map((event) => `data: ${JSON.stringify(event)}\n\n`)
-    upstream.use(streaming(frames.toSpliced(-1, 0, `event: error\ndata: {"type":"ping"}\n\n`), { head: sseHead }))
-    const body = { model, messages: [{ role: "user", content: "hi" }], stream: true }
-    const { text } = await post(`${gateway.url}/v1/chat/completions`, body)
-    assert.match(eventsIn(text).at(-1)?.json.error.message, /cannot be read/)
-    assert.notInclude(text, "[DONE]")
-  })
+  it.each(chatStreams)("is an in-band error of the chat stream: %s", (model, events) =>
+    failsOnChat(model, events, `event: error\ndata: {"type":"ping"}\n\n`)
+  )
 
   it.each(["content_block_start", "content_block_delta", "content_block_stop", "message_delta", "ping"])(
     "is an in-band error: %s",

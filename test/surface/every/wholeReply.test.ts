@@ -2,13 +2,13 @@
 import { assert, it } from "@effect/vitest"
 import { Duration, Effect, Fiber } from "effect"
 import type { Provider } from "../../../src/cloud/Provider.ts"
-import { RequestRecord } from "../../../src/http/RequestRecord.ts"
 import { makeWholeReply } from "../../../src/http/wholeReply.ts"
 import { chat as chatSurface } from "../../../src/surfaces/chat.ts"
 import { messages } from "../../../src/surfaces/messages.ts"
 import { responses } from "../../../src/surfaces/responses.ts"
 import type { Prepared, Ready } from "../../../src/surfaces/Surface.ts"
 import { dialectOf } from "../../../src/vendors/dialects.ts"
+import { emptyRecord } from "../../support/emptyRecord.ts"
 import { longestTurn } from "../../support/longestTurn.ts"
 import { noSpan } from "../../support/noSpan.ts"
 import { functionCall, responseOf } from "../../support/responses.ts"
@@ -30,14 +30,7 @@ const replyOf = (surface: unknown, prepared: object, body: object, span = noSpan
     send: () => Effect.succeed({ bytes, body, span }),
     scrub: () => (text: string) => text
   } as unknown as Provider["Service"]
-  const record = new RequestRecord({
-    id: "",
-    startedAt: 0,
-    method: "",
-    path: "",
-    source: undefined,
-    surface: undefined
-  })
+  const record = emptyRecord()
   const ready = { route: {}, prepared: { bodies: [{}], ...prepared } } as unknown as Ready<Prepared>
   const whole = makeWholeReply({ callConcurrency: 1, requestCeiling: Duration.minutes(1), scanMode: "spec" })
   return { record, reply: whole({ surface: surface as typeof messages, provider, record, ...ready } as never) }
