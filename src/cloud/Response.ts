@@ -73,7 +73,7 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
   private limit: number | undefined
   private ended: Exit.Exit<void, Failure> | undefined
   private discarding: NodeJS.Timeout | undefined
-  private resume: (() => void) | undefined
+  private resume: ((effect: Effect.Effect<void>) => void) | undefined
   private notifying = false
 
   constructor(
@@ -194,7 +194,7 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
   })
 
   private readonly wait: Effect.Effect<void> = Effect.callback((resume) => {
-    this.resume = () => resume(Effect.void)
+    this.resume = resume
     return Effect.sync(() => {
       this.resume = undefined
     })
@@ -209,7 +209,7 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
       this.notifying = false
       const { resume } = this
       this.resume = undefined
-      resume?.()
+      resume?.(Effect.void)
     })
   }
 
