@@ -74,7 +74,7 @@ const makeNameReader = (names: ReadonlyArray<string>, fold: (character: string) 
       ;[before, entry, ended] = [entry, outer, others]
     }
     for (const [token] of pattern.matchAll(tokens)) {
-      if (tick()) yield
+      if (tick(4 * token.length)) yield
       if (token === "|") [ended, before, state] = [ended | state, entry, entry]
       else if (token === ")") leave()
       else if (token[0] === "(") {

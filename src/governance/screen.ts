@@ -11,6 +11,7 @@ import {
   isPattern,
   makeReferences,
   maxPlaces,
+  maxSteps,
   maxText,
   type Node,
   namesOf,
@@ -52,7 +53,7 @@ const refuse = (
   const why = {
     destination: `parameter ${quote(parameter)}${reads} at ${quote(path)} names an outbound destination, which is not allowed. Remove it, or leave the tool out: where data goes is for the tool's code to decide, not for the model.`,
     "too-deep": `its parameter schema is nested deeper than ${maxSchemaDepth} levels and cannot be checked. Flatten it, or share parts of it with '$defs' and '$ref'.`,
-    "too-large": `its parameter schema cannot be checked at ${quote(path)}. It may have ${maxSchemaNodes} objects and arrays, names and references of ${maxText} characters that lead to at most ${maxPlaces} places, and patterns for names of ${maxPatterns} characters. Split the tool or shorten its schema.`
+    "too-large": `its parameter schema cannot be checked at ${quote(path)}. It may have ${maxSchemaNodes} objects and arrays, names and references of ${maxText} characters that lead to at most ${maxPlaces} places in ${maxSteps} steps together, and patterns for names of ${maxPatterns} characters. Split the tool or shorten its schema.`
   }
   return { tool, parameter, path, kind, message: `Tool ${quote(tool)}: ${why[kind]}` }
 }
@@ -132,7 +133,7 @@ export function* screen(
     left = sliceValues
     return true
   }
-  const pace = { tick, patterns: 0 }
+  const pace = { tick, patterns: 0, steps: 0 }
   for (const { name, schema } of tools) {
     const refusal = isHeld(schema) ? yield* screenTool(name, schema, mode, pace) : undefined
     if (refusal !== undefined) return refusal

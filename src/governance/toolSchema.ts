@@ -37,6 +37,8 @@ export interface Pace {
   readonly tick: Tick
   /** Characters of the patterns of all tools so far. */
   patterns: number
+  /** Steps along the pointers of all tools so far. */
+  steps: number
 }
 
 export interface Node {
@@ -85,6 +87,8 @@ export const childOf = (parent: Node, key: string, value: object, depth = 1): No
 export const maxText = 16_384
 /** Places that a reference may lead to, at most: it is one, unless identifiers repeat. */
 export const maxPlaces = 16
+/** Steps along all pointers of a request, at most: each is some 200 ns, and a pointer has as many as it has segments, from each place. */
+export const maxSteps = 1_000_000
 
 /** Percent-decoded, where that gives text. */
 const decode = (text: string): string =>
@@ -105,8 +109,11 @@ const parse = (reference: string) => {
   return { href, segment: uri === "" ? undefined : segment, fragment: decode(fragment.slice(0, maxText)) }
 }
 
-/** Where references may begin, by `#` and an anchor or by the last segment of an identifier. */
-type Places = Map<string, Array<{ readonly node: Node; readonly href: string | undefined }>>
+/**
+ * Where references may begin: by `#` and an anchor, by the last segment of an identifier, by `?` and that of a relative one, and by the
+ * whole of an absolute one.
+ */
+type Places = Map<string, Array<Node>>
 
 export const references = ["$ref", "$dynamicRef", "$recursiveRef"]
 const anchors = ["$anchor", "$dynamicAnchor"]
@@ -118,7 +125,7 @@ const isResource = ({ parent, value }: Node): boolean =>
 /** The places in a schema and in the values that it holds. */
 function* placesIn(root: Node, { tick }: Pace): Slices<Places> {
   const places: Places = new Map()
-  const add = (name: string, node: Node, href?: string) => getOrInsert(places, name, () => []).push({ node, href })
+  const add = (name: string, node: Node) => getOrInsert(places, name, () => []).push(node)
   const stack = [root]
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
     for (const keyword of [...anchors, ...identifiers]) {
@@ -126,7 +133,10 @@ function* placesIn(root: Node, { tick }: Pace): Slices<Places> {
       if (typeof text !== "string") continue
       if (tick(text.length + 256)) yield
       const { segment, fragment, href } = parse(anchors.includes(keyword) ? `#${text}` : text)
-      if (segment !== undefined) add(segment, node, href)
+      if (segment !== undefined) {
+        add(segment, node)
+        add(href ?? `?${segment}`, node)
+      }
       if (fragment !== "") add(`#${fragment}`, node)
     }
     for (const [key, value] of Object.entries(node.value)) {
@@ -138,7 +148,7 @@ function* placesIn(root: Node, { tick }: Pace): Slices<Places> {
 }
 
 /** What a JSON pointer leads to, with the role that the way there gives it. */
-function* follow(start: Node, pointer: string, { tick }: Pace): Slices<Node | undefined> {
+function* follow(start: Node, pointer: string, pace: Pace): Slices<Node | undefined> {
   let node = start
   for (let from = 1; from > 0; ) {
     const slash = pointer.indexOf("/", from)
@@ -150,7 +160,8 @@ function* follow(start: Node, pointer: string, { tick }: Pace): Slices<Node | un
     if (!isHeld(value)) return undefined
     node = childOf(node, key, value)
     from = slash + 1
-    if (tick()) yield
+    pace.steps++
+    if (pace.tick()) yield
   }
   return node
 }
@@ -159,6 +170,15 @@ function* follow(start: Node, pointer: string, { tick }: Pace): Slices<Node | un
 export const makeReferences = (root: Node, pace: Pace) => {
   const { tick } = pace
   let places: Places | undefined
+  const resources = new Map<Node, ReadonlyArray<Node>>()
+  /** The schema and those around it that have an identifier; of so many that it is too much, some. */
+  const around = (node: Node | undefined): ReadonlyArray<Node> =>
+    node === undefined
+      ? []
+      : getOrInsert(resources, node, () => {
+          const outer = around(node.parent)
+          return isResource(node) ? [node, ...outer.slice(0, maxPlaces)] : outer
+        })
 
   /**
    * Where a reference leads, in every way that it may be read: one without a URI begins at the whole schema and at each one around
@@ -166,19 +186,14 @@ export const makeReferences = (root: Node, pace: Pace) => {
    */
   return function* (node: Node, reference: string): Slices<ReadonlyArray<Node> | undefined> {
     if (reference.length > maxText) return undefined
-    if (tick(2 * (reference.length + node.depth))) yield
+    if (tick(2 * reference.length)) yield
     const { href, segment, fragment } = parse(reference)
     const isAnchor = fragment !== "" && fragment[0] !== "/"
-    const starts: Array<Node> = []
     if (segment !== undefined || isAnchor) places ??= yield* placesIn(root, pace)
-    if (segment === undefined) {
-      for (let at: Node | undefined = node; at !== undefined; at = at.parent) if (isResource(at)) starts.push(at)
-    } else {
-      for (const other of places?.get(segment) ?? []) {
-        if (href === undefined || other.href === undefined || href === other.href) starts.push(other.node)
-      }
-    }
-    const found = isAnchor && starts.length > 0 ? (places?.get(`#${fragment}`) ?? []).map(({ node }) => node) : starts
+    const at = (name: string): ReadonlyArray<Node> => places?.get(name) ?? []
+    const starts =
+      segment === undefined ? around(node) : href === undefined ? at(segment) : [...at(`?${segment}`), ...at(href)]
+    const found = isAnchor && starts.length > 0 ? at(`#${fragment}`) : starts
     if (found.length > maxPlaces) return undefined
     if (fragment[0] !== "/") return found
     const targets: Array<Node> = []
@@ -186,6 +201,7 @@ export const makeReferences = (root: Node, pace: Pace) => {
       const target = yield* follow(start, fragment, pace)
       if (target !== undefined) targets.push(target)
     }
+    if (pace.steps > maxSteps) return undefined
     return targets
   }
 }

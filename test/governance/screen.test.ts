@@ -3,6 +3,7 @@ import { forbiddenNames, type ScreenMode } from "../../src/governance/forbiddenN
 import { maxSchemaDepth, screen as slices } from "../../src/governance/screen.ts"
 import { maxText } from "../../src/governance/toolSchema.ts"
 import { runNow } from "../../src/wire/slices.ts"
+import { superlinear } from "../support/growth.ts"
 import { processorTime } from "../support/processorTime.ts"
 import { slowness } from "../support/slowness.ts"
 
@@ -463,6 +464,36 @@ describe("screen: slices", () => {
     }
   })
 
+  it("of a class of many characters are many", () => {
+    const [few = 0, many = 0] = ["x", "x".repeat(250)].map(
+      (characters) => slicesOf({ patternProperties: record(15, (at) => `${`[${characters}]`.repeat(60)}${at}`) })[0]
+    )
+    assert.isAbove(many, 10 * few)
+  })
+
+  it("of references are as many at any depth", () => {
+    const at = (depth: number) => {
+      let schema: object = { x: list(2000, () => ({ $ref: "#" })) }
+      for (let level = 1; level < depth; level++) schema = { a: schema }
+      return slicesOf(schema)
+    }
+    assert.deepStrictEqual(at(200), at(2))
+  })
+
+  it("of identifiers that end alike take no longer each", async () => {
+    const schema = (size: number) => ({
+      anyOf: list(size, () => ({ $ref: "https://a.example/b" })),
+      examples: list(size, (at) => ({ $id: `https://${at}.example/b` }))
+    })
+    assert.deepStrictEqual(
+      await superlinear((size) => {
+        const made = schema(size)
+        return (step) => void step("screen", () => screen(made))
+      }, 2000),
+      []
+    )
+  })
+
   it("are one for a usual request", () => {
     const usual = {
       properties: record(50, (at) => `destination_of_${at}`),
@@ -516,6 +547,28 @@ describe("screen: bounds", () => {
     assert.isUndefined(screen(wide(10_000)))
     assert.isUndefined(screen(wide(99_000), "strict"))
     assert.strictEqual(screen({ ...wide(10_000), z: { allOf: [hit] } })?.path, "/z/allOf/0/properties/webhook_url")
+  })
+
+  it("refuses references that go too many steps, in all tools together", () => {
+    // From fourteen places each.
+    const far = (count: number) => {
+      let path: object = {}
+      for (let level = 0; level < 160; level++) path = { a: path }
+      let schema: object = { a: path, x: Array.from({ length: count }, () => ({ $ref: `#${"/a".repeat(160)}` })) }
+      for (let level = 0; level < 14; level++) schema = { $id: `${level}`, a: schema }
+      return schema
+    }
+    assert.isUndefined(screen(far(400)))
+    const refusal = screen(far(500))
+    assert.strictEqual(refusal?.kind, "too-large")
+    assert.match(refusal?.path ?? "", /\/x\/\d+\/\$ref$/)
+    assert.deepInclude(
+      screenTools(
+        ["a", "b"].map((name) => ({ name, schema: far(300) })),
+        "spec"
+      ),
+      { tool: "b", kind: "too-large" }
+    )
   })
 
   it("refuses too many nodes", () => assert.strictEqual(screen(wide(100_001))?.kind, "too-large"))
