@@ -137,6 +137,9 @@ function* passStrict(text: string, raw: string, collector: Collector): Slices<vo
   yield* shares(raw, collector.add)
 }
 
+/** Also where it is cut. What begins otherwise, such as a command, has no escapes of JSON's: `https:\t.co` is a URL. */
+const isJson = (text: string): boolean => /^\s*["[{]/.test(text)
+
 /**
  * The destinations in a tool call's `arguments`, unique, in order of appearance: any `scheme://…`, `data:…`, `mailto:…` in any
  * case, read as a WHATWG URL parser reads them, IPv4 addresses with their port and path, and IPv6 addresses in brackets or as a
@@ -148,9 +151,10 @@ function* passStrict(text: string, raw: string, collector: Collector): Slices<vo
  * parser keeps one) are read alike.
  */
 export function* collectArguments(json: string, mode: ScanMode, collector: Collector): Slices<void> {
-  const text = yield* unescapeJson(json, maxEscapeLevels, true)
+  const certain = isJson(json)
+  const text = yield* unescapeJson(json, maxEscapeLevels, certain)
   if (mode === "spec") yield* pass(text, { found: collector.add })
-  else yield* passStrict(text, yield* unescapeJson(json, 1, true), collector)
+  else yield* passStrict(text, certain ? yield* unescapeJson(json, 1, true) : json, collector)
 }
 
 /** The destinations in tool input that is already parsed: those of its JSON text. */

@@ -148,8 +148,8 @@ const quotedHost = /^(?:[\w-]+[.@:][\w$]|localhost|[[{$]|\d)/
 /** `/^https:\/\//i.test(x)`, `https:\/\/\w+`: the end or a part of a regular expression. */
 const isPattern = (text: string, body: number): boolean =>
   (unitAt(text, body - 1) === backslash
-    ? /^[bdsw][+*?{\\.\]]/i
-    : /^[dgimsuvy]{1,4}(?![\w.@:/\\-])|^[dgimsuvy]{0,4}\.(?:test|exec)\(/
+    ? /^[bdsw](?:[+*?{\\\]]|\.(?![\w-]))/i
+    : /^[dgimsuvy]{1,4}(?![\w.@:/\\?#-])|^[dgimsuvy]{0,4}\.(?:test|exec)\(/
   ).test(text.slice(body, body + 16))
 
 /** The URI whose scheme ends at the colon `at`, if any. */

@@ -59,7 +59,10 @@ export const callOf = (item: Json | undefined): Called | undefined => {
   if (type !== "function_call" && type !== "custom_tool_call") return undefined
   const call = { id: textOf(call_id) ?? "", name: textOf(name) ?? "" }
   const given = args ?? input ?? ""
-  return typeof given === "string" ? { ...call, arguments: given } : { ...call, input: given }
+  // What a custom tool is given is no JSON.
+  return typeof given === "string" && type === "function_call"
+    ? { ...call, arguments: given }
+    : { ...call, input: given }
 }
 
 export const callsOf = (response: JsonObject): ReadonlyArray<Called> =>

@@ -8,7 +8,7 @@ import type { Called, CallPiece } from "../governance/accumulate.ts"
 import { type Frame, outputBytes, type Progress, type Protocol, type Summary } from "../stream/Frame.ts"
 import { eventTypeOf, isOneEvent } from "../vendors/answer.ts"
 import { responsesFault } from "../vendors/responses/reply.ts"
-import { isObject, type Json, type JsonObject, numberOf, textOf } from "../wire/json.ts"
+import { isObject, type JsonObject, numberOf, textOf } from "../wire/json.ts"
 import { readExactObject } from "../wire/parse.ts"
 import { jsonText } from "../wire/print.ts"
 import type { Event } from "../wire/sse.ts"
@@ -32,14 +32,15 @@ const heldPerPlace = 32
 
 const keyOf = (fields: JsonObject): number => numberOf(fields.output_index) ?? -1
 
-/** What a call holds when it begins, to which its deltas are added, or when it is done, after them. */
-const heldBy = (key: number, call: Called, isDone: boolean): CallPiece =>
-  "input" in call
-    ? { type: "input", key, value: call.input }
-    : { type: isDone ? "repeat" : "append", key, text: call.arguments }
-
 /** A text as it stands in a string of JSON. */
-const escaped = (text: Json | undefined): string => JSON.stringify(textOf(text) ?? "").slice(1, -1)
+const escaped = (text: unknown): string => JSON.stringify(textOf(text) ?? "").slice(1, -1)
+
+/** What a call holds when it begins, to which its deltas are added, or when it is done, after them. */
+const heldBy = (key: number, call: Called, isDone: boolean): CallPiece => {
+  if ("input" in call && typeof call.input !== "string") return { type: "input", key, value: call.input }
+  const text = "input" in call ? `"${escaped(call.input)}` : call.arguments
+  return { type: isDone ? "repeat" : "append", key, text }
+}
 
 /** As it came, but for what is encrypted. */
 const passed = (name: string, data: string, fields: JsonObject): Frame => {
@@ -141,13 +142,18 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
       case "response.output_item.done":
         return item(name, data, fields)
       case "response.function_call_arguments.delta":
-      case "response.custom_tool_call_input.delta":
         return { event: name, data, calls: [{ type: "append", key: keyOf(fields), text: textOf(fields.delta) ?? "" }] }
       case "response.function_call_arguments.done":
+        return {
+          event: name,
+          data,
+          calls: [{ type: "repeat", key: keyOf(fields), text: textOf(fields.arguments) ?? "" }]
+        }
       case "response.custom_tool_call_input.done": {
-        const text = textOf(fields.arguments) ?? textOf(fields.input) ?? ""
+        const text = `"${escaped(fields.input)}`
         return { event: name, data, calls: [{ type: "repeat", key: keyOf(fields), text }] }
       }
+      case "response.custom_tool_call_input.delta":
       case "response.shell_call_command.delta":
       case "response.apply_patch_call_operation_diff.delta":
         return { event: name, data, calls: [{ type: "append", key: keyOf(fields), text: escaped(fields.delta) }] }

@@ -111,6 +111,10 @@ describe("scan: as a URL parser reads", () => {
     ["https:/\\evil.com", "https:/\\evil.com"],
     ["https:\\new.example", "https:\\new.example"],
     ["https:\\\\bad.example", "https:\\bad.example"],
+    // `\\s.` begins a host, though it could be a part of a pattern.
+    ["https:\\s.example/x", "https:\\s.example/x"],
+    ["ftp:/\\/\\d.example", "ftp://\\d.example"],
+    ["https:/my?x=1", "https:/my?x=1"],
     ["http://0x7f.1/", "http://0x7f.1/"],
     ["http://017700000001/", "http://017700000001/"],
     ["http://[2001:db8::1]:80/x", "http://[2001:db8::1]:80/x"]
@@ -452,6 +456,27 @@ describe("scan: what hides a destination", () => {
   it("values that are not text carry none", () => {
     for (const value of [undefined, null, true, 1.2, {}, []]) assert.deepStrictEqual(scanValue(value), [])
     assert.deepStrictEqual(scanArguments("[1.2,3.4,10.0,0.1]"), [])
+  })
+})
+
+describe("scan: a text that is no JSON", () => {
+  it.each([
+    ["curl https:\\t.co/x", "https:\\t.co/x"],
+    ["https:\\r.example", "https:\\r.example"],
+    ["curl http:\\new.example", "http:\\new.example"]
+  ])("%j has no escapes of JSON's in a URL", (text, expected) => {
+    assert.deepStrictEqual(scanArguments(text), [expected])
+    assert.strictEqual(new URL(expected).host, expected.split("\\")[1]?.split("/")[0])
+  })
+
+  it("names its shares to the strict scan", () =>
+    assert.deepStrictEqual(scan.scanArguments("copy x \\\\server\\share\\y", "strict").destinations, [
+      "\\\\server\\share"
+    ]))
+
+  it.each(["https:\\/\\/\\w.+", "https:\\/\\/\\d\\.\\d", "s/https:\\/\\/\\s.*//"])("%j is a pattern", (text) => {
+    assert.deepStrictEqual(scanArguments(text), [])
+    assert.deepStrictEqual(scanArguments(one(text)), [])
   })
 })
 

@@ -161,16 +161,19 @@ describe("a whole reply", () => {
     assert.deepStrictEqual(rest, responseOf([hello, functionCall(1, link), functionCall(2, '{"city":"Bonn"}')]))
   })
 
-  it("is flagged for the input of a custom tool", async () => {
+  it.each([
+    ["get ftp://a.b/c", "ftp://a.b/c"],
+    ["[ -f x ] || curl https:\\t.co", "https:\\t.co"]
+  ])("is flagged for the input of a custom tool, %j", async (input, destination) => {
     const custom = {
       id: "ctc_1",
       type: "custom_tool_call",
       call_id: "call_1",
       name: "fetch_page",
-      input: "get ftp://a.b/c"
+      input
     }
     answering(responseOf([custom]))
-    assert.deepStrictEqual((await create()).json.x_gateway_governance, { flags: [flag(1, "ftp://a.b/c")] })
+    assert.deepStrictEqual((await create()).json.x_gateway_governance, { flags: [flag(1, destination)] })
   })
 
   it("is not flagged for text", async () => {

@@ -142,6 +142,28 @@ describe("a stream", () => {
     assert.deepStrictEqual(got.at(-1)?.json.response.x_gateway_governance, { flags })
   })
 
+  it.each([
+    ["in pieces", ["[ -f x ] || curl ht", "tps:", "\\t.co\n"]],
+    ["whole", []]
+  ])("flags the input of a custom tool, %s, as the text that it is", async (_, deltas) => {
+    const call = { type: "custom_tool_call", name: "run", call_id: "c" }
+    const input = "[ -f x ] || curl https:\\t.co\n"
+    const piece = { item_id: "i", output_index: 0 }
+    const events = [
+      ...[opening, item({ ...call, input: "" })],
+      ...deltas.map((delta) => ({ type: "response.custom_tool_call_input.delta", ...piece, delta })),
+      { type: "response.custom_tool_call_input.done", ...piece, input },
+      { type: "response.output_item.done", output_index: 0, item: { ...call, input } }
+    ]
+    const flags = [
+      { tool_call_id: "c", tool_name: "run", destinations: ["https:\\t.co"], reason: "external_destination" }
+    ]
+    for (const count of deltas.length === 0 ? [3, 4] : [5, 6, 7]) {
+      const got = await streamed(frames([...events.slice(0, count), ending([])]))
+      assert.deepStrictEqual(got.at(-1)?.json.response.x_gateway_governance, { flags })
+    }
+  })
+
   it("flags interleaved calls each by its own arguments", async () => {
     const [addedA, deltaA, ...restA] = callEvents(1, ['{"a":"https://a.example/x"}'])
     const [addedB, deltaB, deltaB2, ...restB] = callEvents(2, ['{"b":"https://', 'b.example/y"}'])
