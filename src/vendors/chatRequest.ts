@@ -66,7 +66,7 @@ export const parallelFor = (chat: ChatRequest, effort: Effort, adjusted: Adjuste
 }
 
 /** In a history there may be names that a model made up; OpenAI's APIs take those that a tool may have. */
-export const historyName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "unnamed"
+export const historyName = (name: string): string => name.slice(0, 64).replace(/[^a-zA-Z0-9_-]/g, "_") || "unnamed"
 
 /** The schema with the description of its format, because other vendors take the schema only. */
 const withDescription = (schema: JsonObject, description: Json | undefined): JsonObject => {

@@ -73,7 +73,7 @@ const aliasPrefix = "t."
 export const vendorName = (name: string): string => (/^[a-zA-Z_]/.test(name) ? name : `${aliasPrefix}${name}`)
 
 /** In a history there may be names that other vendors' models made up. */
-const historyName = (name: string): string => vendorName(name.replace(/[^a-zA-Z0-9_.:-]/g, "_").slice(0, 126))
+const historyName = (name: string): string => vendorName(name.slice(0, 126).replace(/[^a-zA-Z0-9_.:-]/g, "_"))
 export const callerName = (name: string): string =>
   name.startsWith(aliasPrefix) ? name.slice(aliasPrefix.length) : name
 

@@ -103,6 +103,19 @@ const bodies: Readonly<Record<string, (model: string) => unknown>> = {
       { role: "tool", tool_call_id: "one", content: "b" }
     ]
   }),
+  "20 MiB of names of calls": (model) => ({
+    model,
+    messages: [
+      user("a"),
+      ...Array.from({ length: 10 }, (_, n) => [
+        {
+          role: "assistant",
+          tool_calls: [{ id: `${n}`, type: "function", function: { name: "a, b".repeat(500_000), arguments: "{}" } }]
+        },
+        { role: "tool", tool_call_id: `${n}`, content: "b" }
+      ]).flat()
+    ]
+  }),
   "30,000 parts": (model) => ({ model, messages: [user(parts(30_000))] }),
   "a schema of 10,000 nodes": (model) => chat(model, "hi", { tools: [functionTool("f", wide(10_000))] })
 }
