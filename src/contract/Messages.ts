@@ -40,6 +40,15 @@ const customTool = object({
   ...cached
 }).annotate(named("MessagesTool", "A tool that the caller executes."))
 
+/** Characters of betas, at most; each takes time, because it is looked up and, where it is unknown, named. */
+const maxBetas = 16_384
+const fewBetas = Schema.makeFilter<Schema.Json>(
+  (given) =>
+    [given].flat().reduce((size: number, beta) => size + 1 + (typeof beta === "string" ? beta.length : 0), 0) <=
+    maxBetas,
+  { message: `at most ${maxBetas.toLocaleString("en-US")} characters`, toJsonSchema: () => ({}) }
+)
+
 /** The vendor's own definitions; their type carries the date of their version. */
 const vendorTool = object({
   type: described(
@@ -126,7 +135,7 @@ const inputFields = {
     { type: "enabled", budget_tokens: 2048 }
   ),
   anthropic_beta: nullable(
-    ParsedJson,
+    ParsedJson.check(fewBetas),
     "Betas to use, a list or a text with commas; those that the deployment does not have are removed.",
     ["interleaved-thinking-2025-05-14"]
   ),

@@ -225,6 +225,15 @@ describe("what passes through", () => {
     })
   }
 
+  it("betas, but no more than a request needs", async () => {
+    const base = message("claude-sonnet-4-5:il5")
+    assert.strictEqual((await create({ ...base, anthropic_beta: "b,".repeat(8000) })).status, 200)
+    for (const anthropic_beta of ["b,".repeat(9000), ["b,".repeat(9000)], Array.from({ length: 9000 }, () => "b")]) {
+      const got = await create({ ...base, anthropic_beta })
+      refused(got, 400, "invalid_request_error", /^anthropic_beta: at most 16,384 characters$/)
+    }
+  })
+
   it("the exact form of an adaptive request", async () => {
     const thinking = { type: "adaptive", display: "summarized" }
     const output_config = { effort: "high" }
