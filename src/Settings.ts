@@ -18,6 +18,7 @@ import {
   optional,
   optionalChecked,
   port,
+  recordsTo,
   refuse,
   text,
   timeBetween,
@@ -98,8 +99,8 @@ const own = Config.all({
   /** Processes that share the port; `auto` is one a core, of those that this process may use. */
   workers: checked(
     "GATEWAY_WORKERS",
-    (workers) => /^(auto|[1-9]\d{0,3})$/.test(workers),
-    "must be auto (one a core), or a whole number from 1"
+    (workers) => /^(auto|[1-9]\d{0,2})$/.test(workers),
+    "must be auto (one a core), or a whole number from 1 to 999"
   ).pipe(
     Config.withDefault("1"),
     Config.map((workers) => (workers === "auto" ? availableParallelism() : Number(workers)))
@@ -146,9 +147,9 @@ const own = Config.all({
   /** A text file: the usage notice that is shown in place of the gateway's own. */
   noticeFile: optional("GATEWAY_NOTICE_FILE"),
   /** Where usage records go: a file, or stdout. */
-  usageLog: text("GATEWAY_USAGE_LOG", "stdout"),
+  usageLog: recordsTo("GATEWAY_USAGE_LOG").pipe(Config.withDefault("stdout")),
   /** Where audit events go: a file, which may be that of the usage records, or stdout. None are kept unless set. */
-  auditLog: optional("GATEWAY_AUDIT_LOG"),
+  auditLog: Config.option(recordsTo("GATEWAY_AUDIT_LOG")),
   /** `ocsf` writes both as events of the Open Cybersecurity Schema Framework. */
   recordFormat: oneOf("GATEWAY_RECORD_FORMAT", ["gateway", "ocsf"], "gateway"),
   /** A PEM file with a private key on P-256, which signs the heads of their chains. */

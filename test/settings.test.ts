@@ -160,4 +160,35 @@ describe("GATEWAY_WORKERS", () => {
       assert.strictEqual(gateway.workers, workers)
     })
   )
+
+  it.effect.each(["1000", "-1", "2.5"])("%s is no number of processes", (value) =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(load({ GATEWAY_WORKERS: value }))
+      assert.include(explainSetting(error), "GATEWAY_WORKERS")
+      assert.include(explainSetting(error), "from 1 to 999")
+    })
+  )
+})
+
+describe("where records go", () => {
+  const names = ["GATEWAY_USAGE_LOG", "GATEWAY_AUDIT_LOG"]
+
+  it.effect.each(
+    names.flatMap((name) =>
+      ["off", "OFF", "-", "none", "on", "true", "STDOUT", "stderr"].map((word) => [name, word] as const)
+    )
+  )("%s=%s names no file", ([name, word]) =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(load({ [name]: word }))
+      assert.match(explainSetting(error), new RegExp(`${name}.*must be stdout or the path of a file`))
+    })
+  )
+
+  it.effect.each(["stdout", "./off", "off.jsonl", "/var/log/none"])("%s is taken", (place) =>
+    Effect.gen(function* () {
+      const { gateway } = yield* load({ GATEWAY_USAGE_LOG: place, GATEWAY_AUDIT_LOG: place })
+      assert.strictEqual(gateway.usageLog, place)
+      assert.deepStrictEqual(gateway.auditLog, Option.some(place))
+    })
+  )
 })

@@ -11,6 +11,13 @@ export const secret = (name: string) => Config.option(Config.Redacted(name))
 export const checked = (name: string, holds: (value: string) => boolean, message: string) =>
   Config.schema(Schema.String.check(Schema.makeFilter((value) => (holds(value) ? undefined : message))), name)
 export const optionalChecked = (...setting: Parameters<typeof checked>) => Config.option(checked(...setting))
+/** Where records are written: stdout, or a file. A word by which an operator means something else names no file. */
+export const recordsTo = (name: string) =>
+  checked(
+    name,
+    (place) => place === "stdout" || !/^(-|on|off|no|none|null|true|false|stdout|stderr|syslog)$/i.test(place),
+    "must be stdout or the path of a file, such as usage.jsonl; for a file that is called so, begin with ./"
+  )
 /** A time from `least` milliseconds on: 0 where none may be waited for, 1 where zero would end what it limits before it began. */
 export const timeBetween = (least: 0 | 1, most: Duration.Duration) =>
   Schema.DurationFromString.check(

@@ -184,8 +184,8 @@ describe("a setting that is wrong", () => {
     [{ GATEWAY_PORT: "http" }, "GATEWAY_PORT must be a whole number"],
     [{ GATEWAY_PORT: "70000" }, "GATEWAY_PORT must be between 0 and 65535"],
     [{ GATEWAY_MAX_IN_FLIGHT: "0" }, "GATEWAY_MAX_IN_FLIGHT must be greater than 0"],
-    [{ GATEWAY_WORKERS: "0" }, "GATEWAY_WORKERS must be auto (one a core), or a whole number from 1"],
-    [{ GATEWAY_WORKERS: "all" }, "GATEWAY_WORKERS must be auto (one a core), or a whole number from 1"],
+    [{ GATEWAY_WORKERS: "0" }, "GATEWAY_WORKERS must be auto (one a core), or a whole number from 1 to 999"],
+    [{ GATEWAY_WORKERS: "all" }, "GATEWAY_WORKERS must be auto (one a core), or a whole number from 1 to 999"],
     [
       { GATEWAY_SCREEN_SURFACES: "all" },
       "GATEWAY_SCREEN_SURFACES must be a comma-separated list of chat, responses and messages"
