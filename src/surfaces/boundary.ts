@@ -48,7 +48,8 @@ export const refuseCloudFields = (body: JsonObject, readElsewhere: ReadonlyArray
 export const isNothing = (value: Json | undefined): boolean =>
   (value ?? undefined) === undefined || (Array.isArray(value) && value.length === 0)
 
-export const quoted = (value: Json | undefined) => JSON.stringify(value ?? null).slice(0, 80)
+export const quoted = (value: Json | undefined) =>
+  JSON.stringify(typeof value === "string" ? value.slice(0, 80) : (value ?? null)).slice(0, 80)
 
 /** A refused tool as a message names it. */
 export const toolAt = (path: string, { name, type }: JsonObject): string =>
