@@ -31,8 +31,12 @@ const { minutes, seconds } = Duration
 /** A URL that may hold a password. */
 const hidden = Config.map(Option.map((url: string) => Redacted.make(url)))
 
-const surfaces: ReadonlySet<string> = new Set(["chat", "messages", "responses", ""])
-const names = (list: string) => list.split(",").map((name) => name.trim())
+const surfaces: ReadonlySet<string> = new Set(["chat", "messages", "responses"])
+const names = (list: string) =>
+  list
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "")
 
 /** Where no setting contradicts another. */
 const own = Config.all({
@@ -122,8 +126,8 @@ const own = Config.all({
   /** Surfaces whose tool definitions are screened: a comma-separated list of chat, responses, messages. */
   screenSurfaces: checked(
     "GATEWAY_SCREEN_SURFACES",
-    (list) => names(list).every((name) => surfaces.has(name)),
-    "must be a comma-separated list of chat, responses and messages"
+    (list) => names(list).length > 0 && names(list).every((name) => surfaces.has(name)),
+    "must be a comma-separated list of chat, responses and messages, with at least one of them"
   ).pipe(
     Config.withDefault("chat,responses"),
     Config.map((list): ReadonlySet<string> => new Set(names(list)))
@@ -234,9 +238,9 @@ export const changeEnvironment = (changes: Environment): void => {
   }
 }
 
-const isSet = (value: string | undefined): value is string => value !== undefined && value !== ""
+const isSet = (value: string | undefined): value is string => value !== undefined && value.trim() !== ""
 
-/** An empty variable is an absent one, as deployment tools write them. */
+/** An empty or blank variable is an absent one, as deployment tools write them. */
 export const provider = (environment: Environment) => ConfigProvider.fromEnvRecord(Record.filter(environment, isSet))
 
 export const load = (environment: Environment) =>

@@ -170,6 +170,31 @@ describe("GATEWAY_WORKERS", () => {
   )
 })
 
+describe("a variable without a value", () => {
+  it.effect.each(["", " ", "\t", "\n"])("%j counts as absent", (value) =>
+    Effect.gen(function* () {
+      const environment = Object.fromEntries([...settingNames()].map((name) => [name, value]))
+      assert.deepStrictEqual(yield* load(environment), yield* load({}))
+    })
+  )
+
+  it.effect.each([",", " , ", "chat;responses"])(
+    "a list of surfaces that names none (%j) does not turn off the screen",
+    (list) =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(load({ GATEWAY_SCREEN_SURFACES: list }))
+        assert.include(explainSetting(error), "with at least one of them")
+      })
+  )
+
+  it.effect("a list may end in a comma", () =>
+    Effect.gen(function* () {
+      const { gateway } = yield* load({ GATEWAY_SCREEN_SURFACES: "messages, chat," })
+      assert.deepStrictEqual([...gateway.screenSurfaces], ["messages", "chat"])
+    })
+  )
+})
+
 describe("where records go", () => {
   const names = ["GATEWAY_USAGE_LOG", "GATEWAY_AUDIT_LOG"]
 

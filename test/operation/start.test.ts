@@ -188,7 +188,7 @@ describe("a setting that is wrong", () => {
     [{ GATEWAY_WORKERS: "all" }, "GATEWAY_WORKERS must be auto (one a core), or a whole number from 1 to 999"],
     [
       { GATEWAY_SCREEN_SURFACES: "all" },
-      "GATEWAY_SCREEN_SURFACES must be a comma-separated list of chat, responses and messages"
+      "GATEWAY_SCREEN_SURFACES must be a comma-separated list of chat, responses and messages, with at least one of them"
     ],
     [
       { VERTEX_PROJECT: "p", VERTEX_LOCATION: "global" },
