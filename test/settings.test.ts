@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Result } from "effect"
+import { Effect, Option, Redacted, Result } from "effect"
 import { formatBoundary, parseBoundary } from "../src/catalog/Level.ts"
 import { explainSetting } from "../src/operators/cli/run.ts"
 import { type Environment, load } from "../src/Settings.ts"
@@ -195,12 +195,52 @@ describe("a variable without a value", () => {
   )
 })
 
+describe("keys and tokens of the clouds", () => {
+  const base = {
+    VERTEX_PROJECT: "p",
+    BEDROCK_REGION: "us-gov-west-1",
+    AZURE_OPENAI_ENDPOINT: "https://x.openai.azure.us",
+    AWS_ACCESS_KEY_ID: "AKIA0",
+    AWS_SECRET_ACCESS_KEY: "s"
+  }
+  type Clouds = Effect.Success<ReturnType<typeof load>>["clouds"]
+  const read = ({ azure, bedrock, vertex }: Pick<Clouds, "azure" | "bedrock" | "vertex">) => ({
+    VERTEX_ACCESS_TOKEN: Option.flatMap(vertex, ({ accessToken }) => accessToken),
+    AWS_BEARER_TOKEN_BEDROCK: Option.flatMap(bedrock, ({ bearerToken }) => bearerToken),
+    AWS_SECRET_ACCESS_KEY: Option.flatMap(bedrock, ({ keys }) => Option.map(keys, (own) => own.secretAccessKey)),
+    AWS_SESSION_TOKEN: Option.flatMap(bedrock, ({ keys }) => Option.flatMap(keys, (own) => own.sessionToken)),
+    AZURE_OPENAI_API_KEY: Option.flatMap(azure, ({ apiKey }) => apiKey),
+    AZURE_CLIENT_SECRET: Option.flatMap(azure, ({ clientSecret }) => clientSecret)
+  })
+  const names = Object.keys(read({ azure: Option.none(), bedrock: Option.none(), vertex: Option.none() }))
+
+  it.effect.each(names)("%s is taken without the line break that its file ended in", (name) =>
+    Effect.gen(function* () {
+      const { clouds } = yield* load({ ...base, [name]: " a/b+c=~.x\r\n" })
+      const value = Object.entries(read(clouds)).find(([own]) => own === name)?.[1]
+      assert.strictEqual(Redacted.value(Option.getOrThrow(value ?? Option.none())), "a/b+c=~.x")
+    })
+  )
+
+  const inHeaders = names.filter((name) => !/SECRET/.test(name))
+
+  it.effect.each(inHeaders.flatMap((name) => ["two words", "a\nb", "k\u00e9y"].map((value) => [name, value] as const)))(
+    "%s that no header can carry (%j) is refused, and not shown",
+    ([name, value]) =>
+      Effect.gen(function* () {
+        const message = explainSetting(yield* Effect.flip(load({ ...base, [name]: value })))
+        assert.include(message, `${name} must be printable ASCII without blanks`)
+        assert.notInclude(message, value)
+      })
+  )
+})
+
 describe("where records go", () => {
   const names = ["GATEWAY_USAGE_LOG", "GATEWAY_AUDIT_LOG"]
 
   it.effect.each(
     names.flatMap((name) =>
-      ["off", "OFF", "-", "none", "on", "true", "STDOUT", "stderr"].map((word) => [name, word] as const)
+      ["off", "OFF", "-", "none", "on", "true", "STDOUT", "off ", "stderr"].map((word) => [name, word] as const)
     )
   )("%s=%s names no file", ([name, word]) =>
     Effect.gen(function* () {
@@ -209,11 +249,13 @@ describe("where records go", () => {
     })
   )
 
-  it.effect.each(["stdout", "./off", "off.jsonl", "/var/log/none"])("%s is taken", (place) =>
-    Effect.gen(function* () {
-      const { gateway } = yield* load({ GATEWAY_USAGE_LOG: place, GATEWAY_AUDIT_LOG: place })
-      assert.strictEqual(gateway.usageLog, place)
-      assert.deepStrictEqual(gateway.auditLog, Option.some(place))
-    })
+  it.effect.each(["stdout", "./off", "off.jsonl", " stdout ", "/var/log/none\n"])(
+    "%j is taken, without blanks around it",
+    (place) =>
+      Effect.gen(function* () {
+        const { gateway } = yield* load({ GATEWAY_USAGE_LOG: place, GATEWAY_AUDIT_LOG: place })
+        assert.strictEqual(gateway.usageLog, place.trim())
+        assert.deepStrictEqual(gateway.auditLog, Option.some(place.trim()))
+      })
   )
 })

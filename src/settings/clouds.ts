@@ -4,7 +4,18 @@ import { clouds as allClouds, type Cloud, cloudFacts, cloudSettings } from "../c
 import { type Authorization, boundaryExample, formatBoundary, parseBoundary } from "../catalog/Level.ts"
 import { isVendorHost, placesOf, rowOf, type Site, type Sites } from "../catalog/Partition.ts"
 import { fail } from "../wire/OperatorError.ts"
-import { baseUrl, checked, flag, hostOf, isLoopback, optional, refuse, secret } from "./fields.ts"
+import {
+  baseUrl,
+  checked,
+  flag,
+  hostOf,
+  isLoopback,
+  optional,
+  refuse,
+  requiredSecret,
+  secret,
+  token
+} from "./fields.ts"
 
 /** A place of Google's in the partition table; `global` would let requests be served anywhere. */
 const location = (name: string) =>
@@ -50,7 +61,7 @@ const vertex = declared(
     countLocation: Config.option(location("VERTEX_COUNT_LOCATION")),
     baseUrl: Config.option(baseUrl("VERTEX_BASE_URL")),
     boundary: Config.option(boundary("VERTEX_BASE_URL_BOUNDARY")),
-    accessToken: secret("VERTEX_ACCESS_TOKEN")
+    accessToken: token("VERTEX_ACCESS_TOKEN")
   })
 )
 
@@ -61,15 +72,15 @@ const bedrock = declared(
     fips: flag("BEDROCK_FIPS", true),
     baseUrl: Config.option(baseUrl("BEDROCK_BASE_URL")),
     boundary: Config.option(boundary("BEDROCK_BASE_URL_BOUNDARY")),
-    bearerToken: secret("AWS_BEARER_TOKEN_BEDROCK"),
+    bearerToken: token("AWS_BEARER_TOKEN_BEDROCK"),
     /** The first source of the AWS default chain; the rest of the chain is the library's, and a profile goes first there. */
     keys: Config.all({
       profile: optional("AWS_PROFILE"),
       keys: Config.option(
         Config.all({
-          accessKeyId: Config.Redacted("AWS_ACCESS_KEY_ID"),
-          secretAccessKey: Config.Redacted("AWS_SECRET_ACCESS_KEY"),
-          sessionToken: secret("AWS_SESSION_TOKEN")
+          accessKeyId: requiredSecret("AWS_ACCESS_KEY_ID"),
+          secretAccessKey: requiredSecret("AWS_SECRET_ACCESS_KEY"),
+          sessionToken: token("AWS_SESSION_TOKEN")
         })
       )
     }).pipe(Config.map(({ profile, keys }) => (Option.isSome(profile) ? Option.none() : keys)))
@@ -89,7 +100,7 @@ const azure = Config.all({
     "must be a name of lowercase letters, digits and '-' such as usgov"
   ).pipe(Config.option),
   declared: Config.option(boundary("AZURE_OPENAI_ENDPOINT_BOUNDARY")),
-  apiKey: secret("AZURE_OPENAI_API_KEY"),
+  apiKey: token("AZURE_OPENAI_API_KEY"),
   /** Part of the authority's path. */
   tenantId: pattern("AZURE_TENANT_ID", /^[A-Za-z0-9][A-Za-z0-9.-]{0,99}$/, "must be a tenant's ID or domain").pipe(
     Config.option
