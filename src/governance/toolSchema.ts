@@ -190,7 +190,7 @@ export const makeReferences = (root: Node, pace: Pace) => {
     const { href, segment, fragment } = parse(reference)
     const isAnchor = fragment !== "" && fragment[0] !== "/"
     if (segment !== undefined || isAnchor) places ??= yield* placesIn(root, pace)
-    const at = (name: string): ReadonlyArray<Node> => places?.get(name) ?? []
+    const at = (name: string): ReadonlyArray<Node> => (places?.get(name) ?? []).slice(0, maxPlaces + 1)
     const starts =
       segment === undefined ? around(node) : href === undefined ? at(segment) : [...at(`?${segment}`), ...at(href)]
     const found = isAnchor && starts.length > 0 ? at(`#${fragment}`) : starts
