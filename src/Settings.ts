@@ -13,6 +13,7 @@ import {
   count,
   delay,
   flag,
+  hidden,
   isLoopback,
   oneOf,
   optional,
@@ -27,9 +28,6 @@ import {
 import { isNetworkList } from "./settings/networks.ts"
 
 const { minutes, seconds } = Duration
-
-/** A URL that may hold a password. */
-const hidden = Config.map(Option.map((url: string) => Redacted.make(url)))
 
 const surfaces: ReadonlySet<string> = new Set(["chat", "messages", "responses"])
 const names = (list: string) =>
@@ -66,11 +64,11 @@ const own = Config.all({
   /** The longest life of a new key. */
   keysMaxAge: Config.option(Config.schema(timeBetween(1, Duration.days(36_500)), "GATEWAY_KEYS_MAX_AGE")),
   /** Shared limits and quotas. */
-  redisUrl: optionalChecked(
+  redisUrl: checked(
     "GATEWAY_REDIS_URL",
     (url) => /^rediss?:\/\//.test(url) && URL.canParse(url),
     "must be a URL such as redis://host:6379, or rediss://:PASSWORD@host:6379 with TLS"
-  ).pipe(hidden),
+  ).pipe(hidden, Config.option),
   /** Allows `redis://` to another machine. */
   redisInsecure: flag("GATEWAY_REDIS_INSECURE", false),
   /** The embedded quota store. */
@@ -143,11 +141,11 @@ const own = Config.all({
     "must be a comma-separated list of networks such as 10.0.0.0/8,fd00::/8"
   ),
   /** The one proxy for requests to clouds and for credentials; the usual proxy variables are ignored. */
-  httpsProxy: optionalChecked(
+  httpsProxy: checked(
     "GATEWAY_HTTPS_PROXY",
     (url) => /^https?:\/\/[^/?#]+\/?$/.test(url) && URL.canParse(url),
     "must be a URL such as http://proxy.example:3128, with a name and a password where it wants them"
-  ).pipe(hidden),
+  ).pipe(hidden, Config.option),
   /** A text file: the usage notice that is shown in place of the gateway's own. */
   noticeFile: optional("GATEWAY_NOTICE_FILE"),
   /** Where usage records go: a file, or stdout. */

@@ -6,33 +6,34 @@ export const optional = (name: string) => Config.option(Config.String(name))
 export const flag = (name: string, fallback: boolean) => Config.Boolean(name).pipe(Config.withDefault(fallback))
 export const oneOf = <const A extends string>(name: string, values: ReadonlyArray<A>, fallback: NoInfer<A>) =>
   Config.Literals(values, name).pipe(Config.withDefault(fallback))
-const redacted = (schema: Schema.Codec<string>, name: string) =>
-  Config.schema(schema, name).pipe(Config.map((value) => Redacted.make(value)))
-/** A secret, without the line break in which a file of it may end. */
-export const requiredSecret = (name: string) => redacted(Schema.Trim, name)
-export const secret = (name: string) => Config.option(requiredSecret(name))
-const headerText = Schema.Trim.check(
-  Schema.makeFilter((value) => /^[\x21-\x7e]+$/.test(value) || "must be printable ASCII without blanks")
-)
-/** A secret that is sent in a header. */
-export const token = (name: string) => Config.option(redacted(headerText, name))
 /** A text for which `holds`; the message of any other begins with "must". */
+const holding = (schema: Schema.Codec<string>, holds: (value: string) => boolean, message: string) =>
+  schema.check(Schema.makeFilter((value) => holds(value) || message))
 export const checked = (name: string, holds: (value: string) => boolean, message: string) =>
-  Config.schema(Schema.String.check(Schema.makeFilter((value) => (holds(value) ? undefined : message))), name)
+  Config.schema(holding(Schema.String, holds, message), name)
 export const optionalChecked = (...setting: Parameters<typeof checked>) => Config.option(checked(...setting))
 /** Where records are written: stdout, or a file. A word by which an operator means something else names no file. */
 export const recordsTo = (name: string) =>
   Config.schema(
-    Schema.Trim.check(
-      Schema.makeFilter(
-        (place) =>
-          place === "stdout" ||
-          !/^(-|on|off|no|none|null|true|false|stdout|stderr|syslog)$/i.test(place) ||
-          "must be stdout or the path of a file, such as usage.jsonl; for a file that is called so, begin with ./"
-      )
+    holding(
+      Schema.Trim,
+      (place) => place === "stdout" || !/^(-|on|off|no|none|null|true|false|stdout|stderr|syslog)$/i.test(place),
+      "must be stdout or the path of a file, such as usage.jsonl; for a file that is called so, begin with ./"
     ),
     name
   )
+/** Of what no message may show. */
+export const hidden = Config.map((value: string) => Redacted.make(value))
+/** A secret, without the line break in which a file of it may end. */
+export const requiredSecret = (name: string) => hidden(Config.schema(Schema.Trim, name))
+export const secret = (name: string) => Config.option(requiredSecret(name))
+const headerText = holding(
+  Schema.Trim,
+  (value) => /^[\x21-\x7e]+$/.test(value),
+  "must be printable ASCII without blanks"
+)
+/** A secret that is sent in a header. */
+export const token = (name: string) => Config.option(hidden(Config.schema(headerText, name)))
 /** A time from `least` milliseconds on: 0 where none may be waited for, 1 where zero would end what it limits before it began. */
 export const timeBetween = (least: 0 | 1, most: Duration.Duration) =>
   Schema.DurationFromString.check(
