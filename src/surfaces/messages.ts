@@ -95,7 +95,7 @@ const refuse = (body: JsonObject): GatewayError | undefined => {
   return refusal === undefined ? undefined : invalid(refusal)
 }
 
-/** The body with its version under the vendor's name, and without what is said elsewhere: the model and that it streams. */
+/** The body with its version under the vendor's name, and without the model and whether it streams, which each cloud's call has elsewhere. */
 const versioned = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   const { vendor_version, anthropic_version, model: _, thread: __, stream: ___, ...rest } = body
   const version = anthropic_version ?? vendor_version ?? undefined
