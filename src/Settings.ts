@@ -13,7 +13,6 @@ import {
   count,
   delay,
   flag,
-  hidden,
   isLoopback,
   oneOf,
   optional,
@@ -21,6 +20,7 @@ import {
   port,
   recordsTo,
   refuse,
+  secretChecked,
   text,
   timeBetween,
   timeout
@@ -64,11 +64,11 @@ const own = Config.all({
   /** The longest life of a new key. */
   keysMaxAge: Config.option(Config.schema(timeBetween(1, Duration.days(36_500)), "GATEWAY_KEYS_MAX_AGE")),
   /** Shared limits and quotas. */
-  redisUrl: checked(
+  redisUrl: secretChecked(
     "GATEWAY_REDIS_URL",
     (url) => /^rediss?:\/\//.test(url) && URL.canParse(url),
     "must be a URL such as redis://host:6379, or rediss://:PASSWORD@host:6379 with TLS"
-  ).pipe(hidden, Config.option),
+  ),
   /** Allows `redis://` to another machine. */
   redisInsecure: flag("GATEWAY_REDIS_INSECURE", false),
   /** The embedded quota store. */
@@ -141,11 +141,11 @@ const own = Config.all({
     "must be a comma-separated list of networks such as 10.0.0.0/8,fd00::/8"
   ),
   /** The one proxy for requests to clouds and for credentials; the usual proxy variables are ignored. */
-  httpsProxy: checked(
+  httpsProxy: secretChecked(
     "GATEWAY_HTTPS_PROXY",
     (url) => /^https?:\/\/[^/?#]+\/?$/.test(url) && URL.canParse(url),
     "must be a URL such as http://proxy.example:3128, with a name and a password where it wants them"
-  ).pipe(hidden, Config.option),
+  ),
   /** A text file: the usage notice that is shown in place of the gateway's own. */
   noticeFile: optional("GATEWAY_NOTICE_FILE"),
   /** Where usage records go: a file, or stdout. */

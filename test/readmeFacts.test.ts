@@ -257,7 +257,7 @@ describe("settings", () => {
   it.each(defaults.filter(([name]) => name !== "OTEL_*"))("%s: %s", (name, value) => {
     const [only, ...more] = spans(value)
     if (value === "none") {
-      const optional = new RegExp(`(optional\\w*|secret)\\(\\s*"${name}"|Config\\.option\\([^\\n]*"${name}"`)
+      const optional = new RegExp(`(optional|secret)\\w*\\(\\s*"${name}"|Config\\.option\\([^\\n]*"${name}"`)
       if (clouds.every((cloud) => cloudFacts[cloud].setting[0] !== name)) assert.match(settingsSource, optional)
     } else if (value === `\`${only}\`` && !named.includes(only ?? "")) {
       assert.deepEqual(loaded({ [name]: only ?? "" }), loaded({}))

@@ -23,10 +23,11 @@ export const recordsTo = (name: string) =>
     name
   )
 /** Of what no message may show. */
-export const hidden = Config.map((value: string) => Redacted.make(value))
+const hidden = Config.map((value: string) => Redacted.make(value))
 /** A secret, without the line break in which a file of it may end. */
 export const requiredSecret = (name: string) => hidden(Config.schema(Schema.Trim, name))
 export const secret = (name: string) => Config.option(requiredSecret(name))
+export const secretChecked = (...setting: Parameters<typeof checked>) => Config.option(hidden(checked(...setting)))
 const headerText = holding(
   Schema.Trim,
   (value) => /^[\x21-\x7e]+$/.test(value),
