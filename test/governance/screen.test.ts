@@ -515,17 +515,18 @@ describe("screen: slices", () => {
   })
 
   it("are short", () => {
-    const running = slices(
-      [{ name: "t", schema: { required: list(1000, (at) => `w${"∑".repeat(340)}${at}`) } }],
-      "strict"
-    )
-    let longest = 0
-    for (let done = false; !done; )
-      longest = Math.max(
-        longest,
-        processorTime(() => (done = running.next().done === true))
-      )
-    assert.isBelow(longest / slowness(), 50)
+    const tools = [{ name: "t", schema: { required: list(1000, (at) => `w${"∑".repeat(340)}${at}`) } }]
+    const longest = () => {
+      const running = slices(tools, "strict")
+      let most = 0
+      for (let done = false; !done; )
+        most = Math.max(
+          most,
+          processorTime(() => (done = running.next().done === true))
+        )
+      return most
+    }
+    assert.isBelow(Math.min(...list(3, longest)) / slowness(), 50)
   })
 })
 

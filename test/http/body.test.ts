@@ -5,7 +5,7 @@ import { emptyMessage, message } from "../support/claude.ts"
 import { answering, reply } from "../support/fakeUpstream.ts"
 import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
 import { type Got, open, post, raw, rawPost } from "../support/http.ts"
-import { longestTurn } from "../support/longestTurn.ts"
+import { assertShortTurns } from "../support/longestTurn.ts"
 import { sharedUpstream } from "../support/shared.ts"
 
 const { gateway, upstream } = sharedUpstream({}, answering(reply("200 OK", emptyMessage)))
@@ -252,8 +252,7 @@ describe("shape", () => {
     ]
     // Gateway, cloud and caller share this thread: a usual turn is 35 ms, and one of work in one piece 120.
     for (const body of bodies) {
-      const longest = await longestTurn(async () => (await open(`${gateway.url}/v1/messages`, body)).text())
-      assert.isBelow(longest, 80, "the longest turn")
+      await assertShortTurns(80, async () => (await open(`${gateway.url}/v1/messages`, body)).text())
     }
   })
 })

@@ -9,19 +9,25 @@ import { responses } from "../../../src/surfaces/responses.ts"
 import type { Prepared, Ready } from "../../../src/surfaces/Surface.ts"
 import { dialectOf } from "../../../src/vendors/dialects.ts"
 import { emptyRecord } from "../../support/emptyRecord.ts"
-import { longestTurn } from "../../support/longestTurn.ts"
+import { assertShortTurns } from "../../support/longestTurn.ts"
 import { noSpan } from "../../support/noSpan.ts"
 import { functionCall, responseOf } from "../../support/responses.ts"
 import { chat, sonnet } from "../../vendors/support.ts"
 
-/** The longest turn of what is done with a reply of these calls, and how many were flagged. */
-const served = (surface: unknown, prepared: object, input: object) =>
-  servedBody(surface, prepared, { type: "message", content: [{ type: "tool_use", id: "a", name: "write", input }] })
+/** That serving a reply of this call, which is flagged, takes no turn longer than 100 ms. */
+const assertSliced = (surface: unknown, prepared: object, input: object) =>
+  assertBodySliced(100, 1, surface, prepared, {
+    type: "message",
+    content: [{ type: "tool_use", id: "a", name: "write", input }]
+  })
 
-const servedBody = async (surface: unknown, prepared: object, body: object) => {
+const assertBodySliced = async (limit: number, flags: number, surface: unknown, prepared: object, body: object) => {
   const { record, reply } = replyOf(surface, prepared, body)
-  const longest = await longestTurn(() => Effect.runPromise(reply))
-  return { longest, flags: record.flags }
+  await assertShortTurns(limit, () => {
+    record.flags = 0
+    return Effect.runPromise(reply)
+  })
+  assert.strictEqual(record.flags, flags)
 }
 
 const replyOf = (surface: unknown, prepared: object, body: object, span = noSpan) => {
@@ -38,9 +44,7 @@ const replyOf = (surface: unknown, prepared: object, body: object, span = noSpan
 
 it("is scanned in slices", { timeout: 60_000 }, async () => {
   const input = { text: 'the "quick" fox: jumps\n'.repeat(500_000), url: "https://a.example" }
-  const { flags, longest } = await served(messages, { model: "m", emulated: false }, input)
-  assert.strictEqual(flags, 1)
-  assert.isBelow(longest, 100)
+  await assertSliced(messages, { model: "m", emulated: false }, input)
 })
 
 it("has its calls printed in slices for chat", { timeout: 60_000 }, async () => {
@@ -53,16 +57,12 @@ it("has its calls printed in slices for chat", { timeout: 60_000 }, async () => 
     reader: () => dialectOf(sonnet)?.reader(sonnet, asked),
     heading: { id: "", created: 0, model: "m" }
   }
-  const { flags, longest } = await served(chatSurface, prepared, input)
-  assert.strictEqual(flags, 1)
-  assert.isBelow(longest, 100)
+  await assertSliced(chatSurface, prepared, input)
 })
 
 it("has its calls scanned in slices, however many they are", { timeout: 60_000 }, async () => {
   const output = Array.from({ length: 100_000 }, (_, at) => functionCall(at, '{"url":"https://a.example"}'))
-  const { flags, longest } = await servedBody(responses, {}, responseOf(output))
-  assert.strictEqual(flags, 100_000)
-  assert.isBelow(longest, 200)
+  await assertBodySliced(200, 100_000, responses, {}, responseOf(output))
 })
 
 it("ends the span of its call also where the caller leaves during the scan", async () => {
