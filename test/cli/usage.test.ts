@@ -109,7 +109,7 @@ describe("usage", () => {
     [parseBy("key,colour"), /--by: "colour" is none of key, team/],
     [parseBound("from")("2026-02-30"), /--from: expected a date/],
     [parseBound("from")("2026-02-30T10:00:00Z"), /--from: expected a date/],
-    [parseBound("to")("yesterday"), /--to: expected a date/],
+    [parseBound("to")("yesterday"), /--to: expected a date.*; not "yesterday"$/],
     [parseBound("to")("2026-02-03T10:00"), /--to: expected a date/]
   ] as const)("refuses what it cannot read (%#)", ([effect, expected]) =>
     Effect.gen(function* () {

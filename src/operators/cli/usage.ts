@@ -5,7 +5,7 @@ import { readBook } from "../../limits/KeyFile.ts"
 import { raiseIn } from "../../limits/store.ts"
 import { readVerifier } from "../../limits/usageChain.ts"
 import { fail, rephrase } from "../../wire/OperatorError.ts"
-import { parseGiven, parseItems, parseTime } from "../keys/keyOptions.ts"
+import { failExpected, parseGiven, parseItems, parseTime } from "../keys/keyOptions.ts"
 import { makeChainChecking } from "../usage/chainCheck.ts"
 import { checkFiles, readFiles } from "../usage/readFiles.ts"
 import { damageText, formats, showSummary, showVerdict } from "../usage/report.ts"
@@ -17,7 +17,7 @@ export const parseBy = parseItems("by", isDimension, dimensions)
 /** A date (its beginning, UTC) or a time, as `toISOString` writes it. */
 export const parseBound = (option: string) => (text: string) =>
   Option.match(parseTime(text), {
-    onNone: () => fail(`--${option}: expected a date such as 2026-11-01 (UTC), or a time such as 2026-11-01T12:00:00Z`),
+    onNone: () => failExpected(option, "a date such as 2026-11-01 (UTC), or a time such as 2026-11-01T12:00:00Z", text),
     onSome: (time) => Effect.succeed(DateTime.formatIso(time))
   })
 

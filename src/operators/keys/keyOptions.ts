@@ -13,6 +13,10 @@ export const parseGiven = <A, B, E>(
   parse: (value: A) => Effect.Effect<B, E>
 ): Effect.Effect<B | undefined, E> => (value === undefined ? Effect.undefined : parse(value))
 
+/** Refuses what was given for an option, and says what would work. */
+export const failExpected = (option: string, expected: string, given: string) =>
+  fail(`--${option}: expected ${expected}; not ${JSON.stringify(given)}`)
+
 /** What commas separate, each once. */
 export const itemsOf = (text: string): ReadonlyArray<string> => [...new Set(text.split(",").map((item) => item.trim()))]
 
@@ -68,7 +72,7 @@ const daysIn = (text: string): number | undefined =>
 /** Days, in milliseconds. */
 export const parseUnused = (text: string) => {
   const days = daysIn(text)
-  return days === undefined ? fail("--unused: expected days, such as 30d") : Effect.succeed(days * 86_400_000)
+  return days === undefined ? failExpected("unused", "days, such as 30d", text) : Effect.succeed(days * 86_400_000)
 }
 
 /** A date, from whose 00:00 UTC the key is refused, a time, or days from now. */
@@ -77,9 +81,8 @@ export const parseExpires = (now: DateTime.Utc) => (text: string) => {
   if (days !== undefined) return Effect.succeed(DateTime.add(now, { days }))
   const time = parseTime(text)
   if (Option.isNone(time)) {
-    return fail(
-      "--expires: expected a date such as 2027-01-31, a time such as 2027-01-31T17:00:00Z, or days from now such as 90d"
-    )
+    const expected = "a date such as 2027-01-31, a time such as 2027-01-31T17:00:00Z, or days from now such as 90d"
+    return failExpected("expires", expected, text)
   }
   if (DateTime.toEpochMillis(time.value) <= DateTime.toEpochMillis(now)) {
     return fail(`--expires: ${text} has passed already`)
@@ -92,14 +95,14 @@ export const parseOverlap = (text = "1 day") => {
   const time = text.trim() === "0" ? Option.some(Duration.zero) : Duration.fromInput(text as Duration.Input)
   return Option.isSome(time) && Duration.between(time.value, { minimum: Duration.zero, maximum: Duration.days(30) })
     ? Effect.succeed(time.value)
-    : fail('--overlap: expected 0, or a time of at most 30 days such as "2 hours"')
+    : failExpected("overlap", '0, or a time of at most 30 days such as "2 hours"', text)
 }
 
 /** A text that a person reads, on one line. */
 export const parseText = (option: string, what: string) => (text: string) => {
   const trimmed = text.trim()
   return trimmed === "" || trimmed.length > 200 || /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(trimmed)
-    ? fail(`--${option}: expected 1 to 200 characters that say ${what}`)
+    ? failExpected(option, `1 to 200 printable characters that say ${what}`, text)
     : Effect.succeed(trimmed)
 }
 
@@ -112,9 +115,8 @@ export const parseTags = Effect.fnUntraced(function* (texts: ReadonlyArray<strin
     const at = text.indexOf("=")
     const name = text.slice(0, Math.max(at, 0))
     if (!isShortName(name)) {
-      return yield* fail(
-        `--tag: expected name=value such as project=atlas, with a name of letters, digits, '.', '_' and '-'; not ${JSON.stringify(text)}`
-      )
+      const expected = "name=value such as project=atlas, with a name of letters, digits, '.', '_' and '-'"
+      return yield* failExpected("tag", expected, text)
     }
     if (Object.hasOwn(tags, name)) return yield* fail(`--tag: ${name} is given twice`)
     tags[name] = yield* parseText("tag", `what ${name} is`)(text.slice(at + 1))
@@ -141,9 +143,11 @@ export const parseLimits = (limits: Limits): Effect.Effect<Limits, OperatorError
       const { option, unit } = limitKinds[name]
       const { [name]: value } = limits
       if (value !== undefined && !(Number.isSafeInteger(value) && value > 0)) {
-        return fail(`--${option}: expected a whole number above 0, such as --${option} 60`)
+        return failExpected(option, `a whole number above 0, such as --${option} 60`, String(value))
       }
-      return unit === "cost" && (value ?? 0) > mostCost ? fail(`--${option}: at most ${mostCost}`) : Effect.void
+      return unit === "cost" && (value ?? 0) > mostCost
+        ? failExpected(option, `at most ${mostCost}`, String(value))
+        : Effect.void
     }),
     pickLimits(limits)
   )
