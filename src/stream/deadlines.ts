@@ -47,93 +47,117 @@ export const withDeadlines =
     Stream.fromChannel(
       Channel.fromTransform((_, scope) =>
         Effect.gen(function* () {
-          const { destroy, lastBytesAt, onEnd, onTermination } = options
-          const ceiling = Duration.toMillis(options.ceiling)
-          const heartbeat = Duration.toMillis(options.heartbeat)
-          const idle = Duration.toMillis(options.idle)
-          const now = () => performance.now()
-          const context = yield* Effect.context<never>()
+          const handoff = makeHandoff<Arr.NonEmptyReadonlyArray<A | typeof keepAlive>, GatewayError | Cause.Done>()
+          const startedAt = performance.now()
+          const activity: Activity = { startedAt, emittedAt: startedAt, waitingSince: startedAt }
           const callScope = yield* Scope.fork(scope)
-          const { end, give, offer, take } = makeHandoff<
-            Arr.NonEmptyReadonlyArray<A | typeof keepAlive>,
-            GatewayError | Cause.Done
-          >()
-          const startedAt = now()
-          let emittedAt = startedAt
-          let waitingSince: number | undefined = startedAt
-          const silentSince = () =>
-            waitingSince === undefined ? Number.POSITIVE_INFINITY : Math.max(waitingSince, lastBytesAt())
-
-          const read = Effect.flatMap(Channel.toPullScoped(Stream.toChannel(self), callScope), (pull) => {
-            const begin = Effect.suspend(() => {
-              waitingSince = now()
-              return pull
-            })
-            const next = Effect.flatMap(begin, (items) => {
-              waitingSince = undefined
-              emittedAt = now()
-              return give(items)
-            })
-            return Effect.forever(next, { disableYield: true })
-          })
-          const reader = yield* read.pipe(
-            Effect.onExit((exit) => {
-              waitingSince = undefined
-              const cause = Exit.isFailure(exit) ? exit.cause : Cause.fail(Cause.Done())
-              const error = Option.getOrUndefined(Cause.findErrorOption(cause))
-              const done = error !== undefined && Cause.isDone(error)
-              return Effect.map(Scope.close(callScope, done ? Exit.void : Exit.failCause(cause)), () => {
-                if (Cause.hasInterruptsOnly(cause)) return
-                end(
-                  error instanceof EndedEarly
-                    ? Exit.fail(Cause.Done())
-                    : Exit.failCause(cause as Cause.Cause<GatewayError>)
-                )
-              })
-            }),
+          const reader = yield* readAhead(self, handoff, activity, callScope).pipe(
             Effect.forkIn(scope, { startImmediately: true })
           )
-
-          const endWith = (error: GatewayError) =>
-            Effect.runForkWith(context)(
-              Effect.sync(() => onEnd(error)).pipe(
-                Effect.andThen(Fiber.interrupt(reader)),
-                Effect.map(() => end(Exit.fail(error))),
-                Effect.andThen(Effect.sleep(grace)),
-                Effect.map(() => destroy(error)),
-                Effect.forkIn(scope)
-              )
-            )
-          let timer: NodeJS.Timeout | undefined
-          /** Sends a comment in silence, and ends the reply when a time limit is reached. */
-          const tick = () => {
-            const at = now()
-            const [ceilingAt, idleAt] = [startedAt + ceiling, silentSince() + idle]
-            if (at >= Math.min(ceilingAt, idleAt)) return endWith(idleAt < ceilingAt ? idleError : ceilingError)
-            if (at - emittedAt >= heartbeat) {
-              emittedAt = at
-              offer([keepAlive])
-            }
-            timer = setTimeout(tick, Math.max(1, Math.min(ceilingAt, idleAt, emittedAt + heartbeat) - at))
-          }
-          yield* Effect.acquireRelease(
-            Effect.sync(() => {
-              tick()
-              return onTermination(endWith)
-            }),
-            (unsubscribe) =>
-              Effect.sync(() => {
-                clearTimeout(timer)
-                unsubscribe()
-              })
-          )
-          return take
+          yield* startClock(options, handoff, activity, reader)
+          return handoff.take
         }).pipe(Scope.provide(scope))
       )
     )
 
+/** When something happened last, in milliseconds of `performance.now()`. */
+interface Activity {
+  readonly startedAt: number
+  emittedAt: number
+  /** Since when the cloud has been waited for; undefined while the caller is. */
+  waitingSince: number | undefined
+}
+
+/** Gives what it reads to the caller, and then the end. The call is over before the end is given. */
+const readAhead = <A>(
+  self: Stream.Stream<A, GatewayError | EndedEarly>,
+  { end, give }: Handoff<Arr.NonEmptyReadonlyArray<A>, GatewayError | Cause.Done>,
+  activity: Activity,
+  scope: Scope.Closeable
+) =>
+  Effect.flatMap(Channel.toPullScoped(Stream.toChannel(self), scope), (pull) => {
+    const begin = Effect.suspend(() => {
+      activity.waitingSince = performance.now()
+      return pull
+    })
+    const next = Effect.flatMap(begin, (items) => {
+      activity.waitingSince = undefined
+      activity.emittedAt = performance.now()
+      return give(items)
+    })
+    return Effect.forever(next, { disableYield: true })
+  }).pipe(
+    Effect.onExit((exit) => {
+      activity.waitingSince = undefined
+      const cause = Exit.isFailure(exit) ? exit.cause : Cause.fail(Cause.Done())
+      const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+      const done = error !== undefined && Cause.isDone(error)
+      return Effect.map(Scope.close(scope, done ? Exit.void : Exit.failCause(cause)), () => {
+        if (Cause.hasInterruptsOnly(cause)) return
+        end(error instanceof EndedEarly ? Exit.fail(Cause.Done()) : Exit.failCause(cause as Cause.Cause<GatewayError>))
+      })
+    })
+  )
+
+/** Sends a comment in silence, and ends the reply when a time limit is reached or it must end for another reason. */
+const startClock = Effect.fnUntraced(function* <A>(
+  options: DeadlineOptions,
+  { end, offer }: Handoff<Arr.NonEmptyReadonlyArray<A | typeof keepAlive>, GatewayError | Cause.Done>,
+  activity: Activity,
+  reader: Fiber.Fiber<unknown, unknown>
+) {
+  const context = yield* Effect.context<Scope.Scope>()
+  const { destroy, lastBytesAt, onEnd, onTermination } = options
+  const heartbeat = Duration.toMillis(options.heartbeat)
+  const idle = Duration.toMillis(options.idle)
+  const ceilingAt = activity.startedAt + Duration.toMillis(options.ceiling)
+  const endWith = (error: GatewayError) =>
+    Effect.runForkWith(context)(
+      Effect.sync(() => onEnd(error)).pipe(
+        Effect.andThen(Fiber.interrupt(reader)),
+        Effect.map(() => end(Exit.fail(error))),
+        Effect.andThen(Effect.sleep(grace)),
+        Effect.map(() => destroy(error)),
+        Effect.forkScoped
+      )
+    )
+  let timer: NodeJS.Timeout | undefined
+  const tick = () => {
+    const { emittedAt, waitingSince } = activity
+    const at = performance.now()
+    const idleAt = waitingSince === undefined ? Number.POSITIVE_INFINITY : Math.max(waitingSince, lastBytesAt()) + idle
+    if (at >= Math.min(ceilingAt, idleAt)) return endWith(idleAt < ceilingAt ? idleError : ceilingError)
+    if (at - emittedAt >= heartbeat) {
+      activity.emittedAt = at
+      offer([keepAlive])
+    }
+    timer = setTimeout(tick, Math.max(1, Math.min(ceilingAt, idleAt, activity.emittedAt + heartbeat) - at))
+  }
+  yield* Effect.acquireRelease(
+    Effect.sync(() => {
+      tick()
+      return onTermination(endWith)
+    }),
+    (unsubscribe) =>
+      Effect.sync(() => {
+        clearTimeout(timer)
+        unsubscribe()
+      })
+  )
+})
+
 /** Passes values from one fiber to another, each when the one before it has been taken. */
-const makeHandoff = <A, E>() => {
+interface Handoff<A, E> {
+  /** Waits until the value has been taken. */
+  readonly give: (value: A) => Effect.Effect<void>
+  /** Gives the value if it is waited for. */
+  readonly offer: (value: A) => void
+  /** What is taken after the values; the first end counts. */
+  readonly end: (exit: Exit.Exit<never, E>) => void
+  readonly take: Effect.Effect<A, E>
+}
+
+const makeHandoff = <A, E>(): Handoff<A, E> => {
   let waiting: { readonly value: A } | undefined
   let ended: Exit.Exit<never, E> | undefined
   let taker: ((taken: Effect.Effect<A, E>) => void) | undefined
@@ -159,19 +183,16 @@ const makeHandoff = <A, E>() => {
   })
 
   return {
-    /** Waits until the value has been taken. */
-    give: (value: A): Effect.Effect<void> =>
+    give: (value) =>
       Effect.suspend(() => {
         if (answer(Effect.succeed(value))) return Effect.void
         waiting = { value }
         return taken
       }),
-    /** Gives the value if it is waited for. */
-    offer: (value: A): void => {
+    offer: (value) => {
       answer(Effect.succeed(value))
     },
-    /** What is taken after the values; the first end counts. */
-    end: (exit: Exit.Exit<never, E>): void => {
+    end: (exit) => {
       ended ??= exit
       answer(ended)
     },
