@@ -75,10 +75,12 @@ const topicOf = (prompt: string): string => {
   return text === "" ? "" : `"${text}"`
 }
 
-const prose = ({ prompt, results, media, instructions, turns, model }: Turn): string => {
+const prose = ({ directives, prompt, results, media, instructions, turns, model }: Turn): string => {
+  const unusable = excerpt(directives.unusable.slice(0, 10).join(", "), 200)
   const topic = topicOf(prompt)
   const found = topic === "" ? "That is what it found." : `That answers your question about ${topic}.`
   const sentences = [
+    unusable !== "" && `I ignore ${unusable} in a directive: docs/operation.md lists what I understand.`,
     ...results.map(({ name, content }) => `The tool ${name} answered: ${excerpt(content, 400) || "nothing"}.`),
     results.length > 0 ? found : topic !== "" && `You asked about ${topic}.`,
     media.length > 0 && `I see ${media.join(" and ")}.`,

@@ -30,18 +30,36 @@ const fieldsOf = (inner: string): ReadonlyMap<string, string> =>
 /** The longest that a timer can wait. */
 const MAX_DELAY = 2 ** 31 - 1
 
-const milliseconds = (text: string): number => {
-  const [, digits = "0", unit] = /^([\d.]+)(ms|s)?$/.exec(text) ?? []
-  return Math.min(Number(digits) * (unit === "ms" ? 1 : 1000), MAX_DELAY)
+const milliseconds = (text: string): number | undefined => {
+  const [, digits, unit] = /^(\d+(?:\.\d+)?)(ms|s)?$/.exec(text) ?? []
+  return digits === undefined ? undefined : Math.min(Number(digits) * (unit === "ms" ? 1 : 1000), MAX_DELAY)
+}
+
+const wholeNumber = (least: number, most: number) => (text: string) => {
+  const value = text === "" ? Number.NaN : Number(text)
+  return Number.isInteger(value) && value >= least && value <= most ? value : undefined
 }
 
 const MAX_EVENTS = 100_000
 
-/** A number within bounds; `undefined` for anything else, so that a typing error in a directive is no directive. */
-const wholeNumber = (text: string | undefined, least: number, most: number): number | undefined => {
-  const value = Number(text ?? "none")
-  return Number.isInteger(value) && value >= least && value <= most ? value : undefined
+/** Fields with a number; a value that is none, or not within bounds, counts as absent. */
+const NUMBERS = {
+  status: wholeNumber(200, 599),
+  "retry-after": wholeNumber(0, MAX_DELAY),
+  delay: milliseconds,
+  after: wholeNumber(0, MAX_EVENTS),
+  events: wholeNumber(0, MAX_EVENTS),
+  cached: wholeNumber(0, Number.MAX_SAFE_INTEGER)
 }
+const TEXTS: ReadonlySet<string> = new Set(["exception", "tool", "args", "text"])
+const FLAGS: ReadonlySet<string> = new Set(
+  "cut stall garbage no-terminal redirect html length refuse filter-prompt redacted interleaved".split(" ")
+)
+
+const isNumber = (name: string): name is keyof typeof NUMBERS => Object.hasOwn(NUMBERS, name)
+
+const isUsable = (name: string, value: string): boolean =>
+  isNumber(name) ? NUMBERS[name](value) !== undefined : TEXTS.has(name) || (FLAGS.has(name) && value === "")
 
 /** Reads the directives in a text, in linear time. Positions count upstream events; durations are milliseconds. */
 export const readDirectives = (text: string) => {
@@ -66,14 +84,14 @@ export const readDirectives = (text: string) => {
 
   const holder = (name: string) => found.find((fields) => fields.has(name))
   const value = (name: string) => holder(name)?.get(name)
-  const after = (name: string) => holder(name) && (wholeNumber(holder(name)?.get("after"), 0, MAX_EVENTS) ?? 0)
+  const number = (name: keyof typeof NUMBERS, fields = holder(name)) => NUMBERS[name](fields?.get(name) ?? "")
+  const after = (name: string) => holder(name) && (number("after", holder(name)) ?? 0)
   const exception = value("exception")
-  const code = wholeNumber(value("status"), 200, 599)
-  const seconds = wholeNumber(holder("status")?.get("retry-after"), 0, MAX_DELAY)
+  const code = number("status")
   const written = value("text")
   return {
-    status: code === undefined ? undefined : { code, retryAfter: seconds?.toString() },
-    delay: milliseconds(value("delay") ?? ""),
+    status: code === undefined ? undefined : { code, retryAfter: number("retry-after", holder("status"))?.toString() },
+    delay: number("delay") ?? 0,
     cut: after("cut"),
     stall: after("stall"),
     garbage: after("garbage"),
@@ -85,10 +103,14 @@ export const readDirectives = (text: string) => {
       return name === undefined ? [] : [{ name, json: read === undefined ? args : jsonText(read) }]
     }),
     text: written?.startsWith('"') ? (textOf(readObject(`{"text":${written}}`)?.text) ?? written) : written,
-    events: wholeNumber(value("events"), 0, MAX_EVENTS),
-    cached: wholeNumber(value("cached"), 0, Number.MAX_SAFE_INTEGER) ?? 0,
+    events: number("events"),
+    cached: number("cached") ?? 0,
     /** The names of all fields, with and without a value. */
     flags: new Set(found.flatMap((fields) => [...fields.keys()])),
+    /** Fields that are not known, or whose value cannot be used, as they were written. */
+    unusable: found.flatMap((fields) =>
+      [...fields].flatMap(([name, value]) => (isUsable(name, value) ? [] : value === "" ? name : `${name}=${value}`))
+    ),
     rest
   }
 }

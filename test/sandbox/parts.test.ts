@@ -80,9 +80,17 @@ describe("directives", () => {
       "[sandbox: status=abc] [sandbox: status=99] [sandbox: events=many] [sandbox: cut after=x]"
     )
     assert.deepStrictEqual([wrong.status, wrong.events, wrong.cut], [undefined, undefined, 0])
+    assert.deepStrictEqual(wrong.unusable, ["status=abc", "status=99", "events=many", "after=x"])
     const nested = readDirectives("[sandbox: text=see [sandbox: refuse] here]")
     assert.deepStrictEqual([nested.text, [...nested.flags]], ["see [sandbox: refuse] here", ["text"]])
     assert.strictEqual(readDirectives("[sandbox: never closed").rest, "[sandbox: never closed")
+  })
+
+  it("names in its answer what it ignores", () => {
+    const text = (prompt: string) => planOf(turn({ directives: readDirectives(prompt) })).text
+    assert.notInclude(text("[sandbox: delay=1.5s]"), "directive")
+    for (const field of ["statu=429", "delay=2m", "cut=5", "constructor", "refused"])
+      assert.include(text(`[sandbox: ${field}]`), `I ignore ${field} in a directive`)
   })
 
   it("is linear in the text", () => {
