@@ -105,19 +105,22 @@ const makeLog = Effect.fnUntraced(function* (log: string, { signingKey, ...optio
 /** Holds the longest record many times over. */
 const tailBytes = 65_536
 
-/** The last record of a file; undefined when there is none. A pipe or terminal has none, and is not read. */
-const headIn = (file: string): Effect.Effect<Head | undefined, never, FileSystem.FileSystem> =>
+/** The text at the end of a file; empty where there is none. A pipe or terminal has none, and is not read. */
+const endOf = (file: string, bytes: number): Effect.Effect<string, never, FileSystem.FileSystem> =>
   Effect.gen(function* () {
     const fileSystem = yield* FileSystem.FileSystem
     const { size, type } = yield* fileSystem.stat(file)
-    if (type !== "File") return undefined
+    if (type !== "File") return ""
     const opened = yield* fileSystem.open(file)
-    yield* opened.seek(BigInt(Math.max(0, Number(size) - tailBytes)), "start")
-    return lastHead(new TextDecoder().decode(Option.getOrUndefined(yield* opened.readAlloc(tailBytes))))
+    yield* opened.seek(BigInt(Math.max(0, Number(size) - bytes)), "start")
+    return new TextDecoder().decode(Option.getOrUndefined(yield* opened.readAlloc(bytes)))
   }).pipe(
     Effect.scoped,
-    Effect.orElseSucceed(() => undefined)
+    Effect.orElseSucceed(() => "")
   )
+
+/** The last record of a file; undefined when there is none. */
+const headIn = (file: string) => Effect.map(endOf(file, tailBytes), lastHead)
 
 /**
  * Appends. The file is opened for each batch, so that one that was moved away for rotation is made again. Mode 0600. Fails where it
@@ -125,7 +128,12 @@ const headIn = (file: string): Effect.Effect<Head | undefined, never, FileSystem
  */
 const fileSink = Effect.fnUntraced(function* (file: string) {
   const fileSystem = yield* FileSystem.FileSystem
-  const sink: Sink = (text) => fileSystem.writeFileString(file, text, { flag: "a", mode: 0o600 })
+  const sink: Sink = Effect.fnUntraced(function* (text) {
+    // Another process that was killed, or a full disk, may have left half a line.
+    const torn = ["", "\n"].includes(yield* lastCharacter) ? "" : "\n"
+    yield* fileSystem.writeFileString(file, torn + text, { flag: "a", mode: 0o600 })
+  })
+  const lastCharacter = Effect.provideService(endOf(file, 1), FileSystem.FileSystem, fileSystem)
   const type = yield* Effect.match(fileSystem.stat(file), { onFailure: () => "File", onSuccess: ({ type }) => type })
   if (type === "File" || type === "Directory") yield* Effect.mapError(sink(""), fileError("write", file))
   return sink

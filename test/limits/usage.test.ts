@@ -285,7 +285,22 @@ describe("the usage log", () => {
       const text = yield* fs.readFileString(file)
       const [first, second] = check(anchors, text).chains
       assert.include(text, `"after":"${first?.instance}:500"`)
-      assert.deepEqual([first?.records, second?.records, anchors.length], [500, 2, 2])
+      assert.deepEqual([first?.records, second?.records, anchors.length], [500, 3, 2])
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.live("loses no record to half a line that another process left", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const file = `${yield* fs.makeTempDirectoryScoped()}/usage.log`
+      yield* Effect.gen(function* () {
+        const log = yield* UsageLog
+        yield* recordAll(log, 1, 1)
+        yield* Effect.repeat(Effect.delay(fs.stat(file), "5 millis"), { until: ({ size }) => size > 0 })
+        yield* fs.writeFileString(file, '{"half', { flag: "a" })
+        yield* recordAll(log, 2, 2)
+      }).pipe(Effect.provide(UsageLog.layer(file)), listen().provide)
+      assert.deepStrictEqual(idsOf((yield* fs.readFileString(file)).replace('{"half\n', "")), ids(1, 2))
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
