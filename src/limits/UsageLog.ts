@@ -9,7 +9,6 @@
  * Records are chained where they are written, not in the request (usageChain); those on standard error are part of the chain.
  * Its head is logged every minute in which it grew, and at the end; where there is a key, it is signed then, and at the start.
  */
-import * as fs from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import {
   type Cause,
@@ -21,13 +20,13 @@ import {
   FileSystem,
   Layer,
   Metric,
-  Option,
   Queue,
   Schedule
 } from "effect"
 import { type Act, Audit, type AuditEvent, eventOf } from "../audit/Audit.ts"
-import { rephrase } from "../wire/OperatorError.ts"
+import { fail, rephrase } from "../wire/OperatorError.ts"
 import { countDiskFailure, fileError, giveToFolder, writeProblem } from "./files.ts"
+import { endOf, fileSink, type Sink, stdoutSink } from "./recordSinks.ts"
 import type { UsageRecord } from "./UsageRecord.ts"
 import {
   anchorOf,
@@ -38,9 +37,6 @@ import {
   type RecordFormat,
   readSigner
 } from "./usageChain.ts"
-
-/** Writes text after what was written before, or fails. */
-export type Sink = (text: string) => Effect.Effect<void, { readonly message: string }>
 
 const records = Metric.counter("gateway_usage_records_total", {
   description:
@@ -88,9 +84,13 @@ export const appendAudit = Effect.fnUntraced(function* (
   const fileSystem = yield* FileSystem.FileSystem
   const signer = signingKey === undefined ? undefined : yield* readSigner(signingKey)
   const chain = makeChain(yield* headIn(file), { format, signer })
-  const isThere = yield* fileSystem.exists(file)
+  const isThere = yield* Effect.mapError(fileSystem.exists(file), fileError("write", file))
   const text = acts.map((act) => chain.link(eventOf(act))).join("") + chain.seal(true)
-  yield* Effect.mapError((yield* fileSink(file))(text), fileError("write", file))
+  const appending = Effect.timeoutOrElse((yield* fileSink(file))(text), {
+    duration: "5 seconds",
+    orElse: () => fail("it takes no more: its reader is stalled")
+  })
+  yield* Effect.mapError(appending, fileError("write", file))
   if (!isThere) yield* giveToFolder(file)
 })
 
@@ -105,62 +105,8 @@ const makeLog = Effect.fnUntraced(function* (log: string, { signingKey, ...optio
 /** Holds the longest record many times over. */
 const tailBytes = 65_536
 
-/** The text at the end of a file; empty where there is none. A pipe or terminal has none, and is not read. */
-const endOf = (file: string, bytes: number): Effect.Effect<string, never, FileSystem.FileSystem> =>
-  Effect.gen(function* () {
-    const fileSystem = yield* FileSystem.FileSystem
-    const { size, type } = yield* fileSystem.stat(file)
-    if (type !== "File") return ""
-    const opened = yield* fileSystem.open(file)
-    yield* opened.seek(BigInt(Math.max(0, Number(size) - bytes)), "start")
-    return new TextDecoder().decode(Option.getOrUndefined(yield* opened.readAlloc(bytes)))
-  }).pipe(
-    Effect.scoped,
-    Effect.orElseSucceed(() => "")
-  )
-
 /** The last record of a file; undefined when there is none. */
 const headIn = (file: string) => Effect.map(endOf(file, tailBytes), lastHead)
-
-/**
- * Appends. The file is opened for each batch, so that one that was moved away for rotation is made again. Mode 0600. Fails where it
- * cannot be opened now; a pipe may get its reader later.
- */
-const fileSink = Effect.fnUntraced(function* (file: string) {
-  const fileSystem = yield* FileSystem.FileSystem
-  const sink: Sink = Effect.fnUntraced(function* (text) {
-    // Another process that was killed, or a full disk, may have left half a line.
-    const torn = ["", "\n"].includes(yield* lastCharacter) ? "" : "\n"
-    yield* fileSystem.writeFileString(file, torn + text, { flag: "a", mode: 0o600 })
-  })
-  const lastCharacter = Effect.provideService(endOf(file, 1), FileSystem.FileSystem, fileSystem)
-  const type = yield* Effect.match(fileSystem.stat(file), { onFailure: () => "File", onSuccess: ({ type }) => type })
-  if (type === "File" || type === "Directory") yield* Effect.mapError(sink(""), fileError("write", file))
-  return sink
-})
-
-/** Node's own stream would block the process while the reader of a pipe is stalled; this blocks a thread of the pool. */
-const writeStdout = (bytes: Uint8Array): Effect.Effect<void, { readonly message: string }> =>
-  Effect.callback<number, { readonly message: string }>((resume) => {
-    fs.write(1, bytes, (error, written) => {
-      if (error === null) resume(Effect.succeed(written))
-      else resume(error.code === "EAGAIN" ? Effect.delay(Effect.succeed(0), "10 millis") : Effect.fail(error))
-    })
-  }).pipe(Effect.flatMap((written) => (written < bytes.length ? writeStdout(bytes.subarray(written)) : Effect.void)))
-
-/**
- * Several processes may share the pipe, which keeps only writes of at most 4096 bytes (PIPE_BUF) in one piece: whole lines up
- * to that go together, and a line that is longer goes alone.
- */
-const stdoutSink: Sink = (text) => {
-  const pieces: Array<string> = []
-  for (const line of text.split(/(?<=\n)/)) {
-    const longer = (pieces.at(-1) ?? "") + line
-    if (pieces.length > 0 && Buffer.byteLength(longer) <= 4096) pieces.splice(-1, 1, longer)
-    else pieces.push(line)
-  }
-  return Effect.forEach(pieces, (piece) => writeStdout(new TextEncoder().encode(piece)), { discard: true })
-}
 
 /** Between two writes, 60 ms: each opens, writes and closes the file in threads of the pool, however little it writes. */
 const pause = Effect.promise(() => sleep(60))

@@ -40,13 +40,13 @@ export const codeOf = (cause: unknown): unknown => {
 
 const faultOf = (cause: unknown): Fault | undefined => faults[String(codeOf(cause))]
 
-/** What an error says, and in plain words, where a disk is behind it. */
+/** What an error says, and in plain words, where a disk or a pipe without a reader is behind it. */
 export const writeProblem = (cause: unknown): string => {
   // What the system says is in the cause of Effect's own words.
   if (cause instanceof Error && cause.cause instanceof Error) return writeProblem(cause.cause)
   const message = typeof cause === "object" && cause !== null && "message" in cause ? cause.message : cause
-  const fault = faultOf(cause)
-  return fault === undefined ? String(message) : `${fault.words}: ${message}`
+  const words = codeOf(cause) === "ENXIO" ? "nothing reads it" : faultOf(cause)?.words
+  return words === undefined ? String(message) : `${words}: ${message}`
 }
 
 /** Counts a write that failed, where a disk is behind it. `use` is what was written. */

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import { chownSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { hostname, tmpdir, userInfo } from "node:os"
 import { join } from "node:path"
@@ -170,6 +171,18 @@ describe("a command's audit events", () => {
       assert.match(stderr, /^gateway: it is done, but the audit log has no event of it: cannot write .*none does not/)
     }
   )
+
+  it("do not wait for the reader of a pipe, who may never come", async () => {
+    const pipe = join(folder, "pipe")
+    execFileSync("mkfifo", [pipe])
+    const { code, stderr, stdout } = await run(["keys", "create", "--name", "x"], { GATEWAY_AUDIT_LOG: pipe })
+    assert.strictEqual(code, 1)
+    assert.match(stdout, /\n {2}gmg_[\w-]{43}\n/)
+    assert.match(
+      stderr,
+      /^gateway: it is done, but the audit log has no event of it: cannot write .*: nothing reads it/
+    )
+  })
 
   it("say who changed which key and team, and how", async () => {
     const log = join(folder, "commands.jsonl")

@@ -135,8 +135,10 @@ describe("serve refuses to start in one line that says what to do, and exits wit
     const pipe = join(directory, "pipe")
     execFileSync("mkfifo", [pipe])
     const gateway = await serve({ GATEWAY_USAGE_LOG: pipe })
-    const reader = createReadStream(pipe, { encoding: "utf8" })
     await fetch(`${gateway.url}/v1/models`)
+    // It tries again: to wait in the system for a reader would keep the process beyond its end.
+    await until(() => gateway.stderr().includes("cannot be written (nothing reads it"), "an error line")
+    const reader = createReadStream(pipe, { encoding: "utf8" })
     const [line] = await once(reader, "data")
     assert.include(line, '"outcome":"unauthenticated"')
     await gateway.stop()
