@@ -1,12 +1,13 @@
 /** What commands say of wrong calls, and of an answer that cannot be written. */
-import { spawn, spawnSync } from "node:child_process"
+import { execFileSync, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
+import { closeSync, constants, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
+import { type FileHandle, open } from "node:fs/promises"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { start } from "../operation/child.ts"
+import { start, until } from "../operation/child.ts"
 import { sharedCommands } from "../operation/commands.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "gateway-output-"))
@@ -42,6 +43,21 @@ describe("a command that a signal ends", () => {
     await new Promise((resolve) => child.stdin.write("\n".repeat(1 << 20), resolve))
     child.kill("SIGTERM")
     assert.deepStrictEqual(await once(child, "close"), [130, null])
+  })
+
+  it("does not wait on for the writer of a pipe", async () => {
+    const pipe = join(folder, "pipe")
+    execFileSync("mkfifo", [pipe])
+    const { ended, kill } = start(["usage", pipe])
+    const { O_NONBLOCK, O_WRONLY } = constants
+    let writer: FileHandle | undefined
+    await until(async () => {
+      writer = await open(pipe, O_WRONLY | O_NONBLOCK).catch(() => undefined)
+      return writer !== undefined
+    }, "reading the pipe")
+    kill("SIGINT")
+    assert.strictEqual((await ended).code, 130)
+    await writer?.close()
   })
 
   it("has printed and recorded what it changed: no secret is lost", async () => {

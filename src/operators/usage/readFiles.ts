@@ -1,5 +1,6 @@
 /** Usage records from files, archives (`.gz`) and standard input (`-`), line by line, in bounded memory. */
-import { createReadStream } from "node:fs"
+import { constants, createReadStream, openSync, statSync } from "node:fs"
+import { Socket } from "node:net"
 import { resolve } from "node:path"
 import { pipeline, type Readable } from "node:stream"
 import { createGunzip } from "node:zlib"
@@ -54,9 +55,14 @@ export const makeLines = (take: (line: string | undefined, number: number) => vo
 const pieceBytes = 262_144
 const isArchive = (file: string): boolean => file.endsWith(".gz")
 
+/** A thread that waits for the writer of a pipe would keep the process beyond Ctrl-C. */
+const openPipe = (file: string): Readable =>
+  new Socket({ fd: openSync(file, constants.O_RDONLY | constants.O_NONBLOCK), readable: true, writable: false })
+
 const open = (file: string): Readable => {
   if (file === "-") return process.stdin
-  const bytes = createReadStream(file, { highWaterMark: pieceBytes })
+  const isPipe = statSync(file).isFIFO()
+  const bytes = isPipe ? openPipe(file) : createReadStream(file, { highWaterMark: pieceBytes })
   // A failure of either ends both.
   return isArchive(file) ? pipeline(bytes, createGunzip({ chunkSize: pieceBytes }), () => {}) : bytes
 }
@@ -94,15 +100,17 @@ export const checkFiles = Effect.fnUntraced(function* (names: ReadonlyArray<stri
   return { files, once }
 })
 
+const asError = (cause: unknown): Error => (cause instanceof Error ? cause : new Error(String(cause)))
+
 /** Gives every line of the files to the reader, in memory that does not grow with them, and returns its result. */
 export const readFiles = Effect.fnUntraced(function* <A>(files: ReadonlyArray<string>, reader: Reader<A>) {
   for (const file of files) {
     const lines = makeLines((line, number) => reader.line(line, { file, line: number }))
-    yield* NodeStream.fromReadable<Uint8Array, Error>({
-      evaluate: () => open(file),
-      onError: (error) => (error instanceof Error ? error : new Error(String(error))),
-      chunkSize: 1
-    }).pipe(
+    yield* Effect.try({ try: () => open(file), catch: asError }).pipe(
+      Stream.fromEffect,
+      Stream.flatMap((readable) =>
+        NodeStream.fromReadable<Uint8Array, Error>({ evaluate: () => readable, onError: asError, chunkSize: 1 })
+      ),
       Stream.runForEach((bytes) => Effect.sync(() => lines.push(bytes))),
       Effect.andThen(Effect.sync(lines.end)),
       Effect.catch(({ message }) =>
