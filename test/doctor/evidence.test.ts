@@ -9,7 +9,7 @@ import { lineDigest, noDigest } from "../../src/limits/usageChain.ts"
 import { evidence } from "../../src/operators/doctor/evidence.ts"
 import { settingNames } from "../../src/unknownSettings.ts"
 import { makeAuthority } from "../identity/certificates.ts"
-import { serve, start } from "../operation/child.ts"
+import { serve, start, until } from "../operation/child.ts"
 import { cert, key } from "../support/selfSigned.ts"
 
 const directory = mkdtempSync(join(tmpdir(), "gateway-evidence-"))
@@ -134,6 +134,7 @@ describe("doctor --evidence", () => {
       ...{ GATEWAY_AUDIT_LOG: log, GATEWAY_USAGE_LOG: log, GATEWAY_HTTPS_PROXY: "http://name:one@127.0.0.1:1" }
     }
     const gateway = await serve(environment)
+    await until(() => readFileSync(log, "utf8").includes("gateway.started"), "the event")
     await gateway.stop()
     const said = readFileSync(log, "utf8").match(/(?<="gateway.started".*"settings":")[0-9a-f]+/g)
     const other = { ...environment, GATEWAY_HTTPS_PROXY: "http://name:other@127.0.0.1:1" }
