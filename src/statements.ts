@@ -6,13 +6,13 @@ import { Cause, Duration, Effect } from "effect"
 import { environment } from "./Settings.ts"
 import { withoutQuotes } from "./telemetry/logs.ts"
 import { Reported } from "./wire/OperatorError.ts"
-import { escapeJson } from "./wire/print.ts"
+import { escapeJson, escapeLines } from "./wire/print.ts"
 
 const isJson = (): boolean => environment().GATEWAY_LOG_FORMAT === "json"
 
-/** `text` is what a person reads, where it differs. */
+/** `text` is what a person reads, where it differs; a terminal would obey what it quotes of a file. */
 export const statement = (level: "info" | "warn" | "fatal", message: string, text = message): string =>
-  isJson() ? escapeJson(JSON.stringify({ timestamp: new Date().toISOString(), level, message })) : text
+  isJson() ? escapeJson(JSON.stringify({ timestamp: new Date().toISOString(), level, message })) : escapeLines(text)
 
 /** Warnings, and errors that come before there is a log. */
 export const nodeStatements = (): void => {

@@ -17,6 +17,9 @@ export const escapeControls = (text: string): string =>
         ).join("")
       )
 
+/** The same of a text's lines, which may have tabs. */
+export const escapeLines = (text: string): string => text.replace(/[^\n\t]+/g, escapeControls)
+
 /** The same for JSON, in which the control characters of ASCII are escapes already, but for the last. */
 export const escapeJson = (json: string): string =>
   Buffer.byteLength(json) === json.length && !json.includes("\u007f") ? json : escapeControls(json)

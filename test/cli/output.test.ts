@@ -1,7 +1,17 @@
 /** What commands say of wrong calls, and of an answer that cannot be written. */
 import { execFileSync, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
-import { closeSync, constants, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync
+} from "node:fs"
 import { type FileHandle, open } from "node:fs/promises"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
@@ -9,6 +19,7 @@ import { join } from "node:path"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { start, until } from "../operation/child.ts"
 import { sharedCommands } from "../operation/commands.ts"
+import { keysFileWith } from "../operation/keysFile.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "gateway-output-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -32,6 +43,26 @@ describe("a command that is called wrong", () => {
     const { code, stderr, stdout } = await command(["keys", "create", "--help"])
     assert.deepStrictEqual([code, stderr], [0, ""])
     assert.include(stdout, "--name string")
+  })
+})
+
+describe("what a terminal would obey", () => {
+  const command = sharedCommands()
+  const catalog = join(folder, "catalog.json")
+  writeFileSync(catalog, "\u001b[2J{")
+  const { file } = keysFileWith(folder, { key_1: { name: "\u001b[31mred", owner: "a\nb" } })
+  chmodSync(file, 0o600)
+  it.each([
+    ["catalog", "check", catalog],
+    ["keys", "list"],
+    ["keys", "set", "key_1", "--rpm", "5"],
+    ["keys", "revoke", "\u009b2J"],
+    ["\u001b[31m"]
+  ])("is escaped where it is quoted: %s %s", async (...args) => {
+    const { stderr, stdout } = await command(args, { GATEWAY_KEYS_FILE: file })
+    assert.match(stdout + stderr, /\\u00(1b|9b)/)
+    assert.notMatch(stdout + stderr, /[^\P{Cc}\n]/u)
+    assert.notMatch(stdout, /^b /m)
   })
 })
 

@@ -57,6 +57,13 @@ describe("GATEWAY_LOG_FORMAT=json", () => {
     },
     60_000
   )
+
+  it("makes JSON of a command that is called wrong", async () => {
+    const { stderr } = await start(["keys", "lst"], json).ended
+    const [line] = linesOf(stderr)
+    assert.deepInclude(line, { level: "fatal" })
+    assert.match(line.message, /^Unknown subcommand "lst".*Help: /)
+  })
 })
 
 it("serves on when the reader of its log is gone", async () => {

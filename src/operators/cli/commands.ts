@@ -1,6 +1,6 @@
 /** The commands: `serve`, `keys`, `teams`, `catalog`, `usage`, `doctor`, `chat`, with their help. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Console, Effect, Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { CliOutput, Command } from "effect/cli"
 import { version } from "../../contract/version.ts"
 import { oneLine } from "../../limits/files.ts"
@@ -8,6 +8,7 @@ import { catalogCommand } from "./catalog.ts"
 import { chatCommand } from "./chat.ts"
 import { doctorCommand } from "./doctor.ts"
 import { keysCommand, teamsCommand } from "./keys.ts"
+import { end } from "./run.ts"
 import { usageCommand } from "./usage.ts"
 
 // Reached with flags such as `--log-level` only; main.ts runs a plain `serve` without these commands.
@@ -35,7 +36,7 @@ const presenter = CliOutput.layerPresenter({
     if (event._tag !== "InvalidInvocation") return CliOutput.defaultPresenter.present(event)
     const problems = event.errors.map(({ message }) => oneLine(message)).join("; ")
     const help = ["npm run gateway --", ...event.commandPath.slice(1), "--help"].join(" ")
-    return Console.error(`gateway: ${problems}. Help: ${help}`)
+    return end(`${problems}. Help: ${help}`)
   }
 })
 

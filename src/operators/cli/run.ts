@@ -32,7 +32,7 @@ export const explainSetting = ({ cause }: Config.ConfigError): string => {
   return [...new Set(problems)].join("; ")
 }
 
-const end = (message: string, text = `gateway: ${message}`) => Console.error(statement("fatal", message, text))
+export const end = (message: string, text = `gateway: ${message}`) => Console.error(statement("fatal", message, text))
 
 /** Failures that a person can fix are printed in one line; anything else with its cause. */
 const explain = (cause: Cause.Cause<unknown>) => {

@@ -7,6 +7,7 @@ import { codeOf, fileError } from "../../limits/files.ts"
 import { appendAudit } from "../../limits/UsageLog.ts"
 import { environment, type GatewaySettings, load, recordOptions } from "../../Settings.ts"
 import { rephrase } from "../../wire/OperatorError.ts"
+import { escapeLines } from "../../wire/print.ts"
 
 export const settings = Effect.suspend(() => load(environment()))
 
@@ -36,10 +37,10 @@ const printAudited = Effect.fnUntraced(function* <E, R>(
   command: Effect.Effect<string, E, R>
 ) {
   const acts: Array<Act> = []
-  const done = yield* Effect.provideService(command, Audit, (act) => void acts.push(act))
+  const text = escapeLines(yield* Effect.provideService(command, Audit, (act) => void acts.push(act)))
   const file = Option.getOrUndefined(gateway.auditLog)
   // Standard output is for what a command answers.
-  if (file === undefined || file === "stdout") return yield* print(done)
+  if (file === undefined || file === "stdout") return yield* print(text)
   // A container may run as a user that it has no name for.
   const named = Effect.try(() => userInfo().username)
   const user = yield* Effect.orElseSucceed(named, () => String(process.getuid?.()))
@@ -52,7 +53,7 @@ const printAudited = Effect.fnUntraced(function* <E, R>(
   const recorded = yield* Effect.exit(
     rephrase(appending, (why) => `it is done, but the audit log has no event of it: ${why}`)
   )
-  yield* print(done)
+  yield* print(text)
   return yield* recorded
 })
 

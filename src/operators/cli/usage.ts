@@ -4,6 +4,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { readBook } from "../../limits/KeyFile.ts"
 import { raiseIn } from "../../limits/store.ts"
 import { readVerifier } from "../../limits/usageChain.ts"
+import { statement } from "../../statements.ts"
 import { fail, rephrase } from "../../wire/OperatorError.ts"
 import { failExpected, parseGiven, parseItems, parseTime } from "../keys/keyOptions.ts"
 import { makeChainChecking } from "../usage/chainCheck.ts"
@@ -35,7 +36,10 @@ const filesOf = Effect.fnUntraced(function* (named: ReadonlyArray<string>) {
 const keyNames = settings.pipe(
   Effect.flatMap(({ gateway }) => readBook(gateway.keysFile)),
   Effect.map(({ keys }) => keys.map(({ id, name }) => [id, name] as const)),
-  Effect.catch(({ message }) => Effect.as(Console.error(`gateway: keys have no names here: ${message}`), []))
+  Effect.catch(({ message }) => {
+    const text = `keys have no names here: ${message}`
+    return Effect.as(Console.error(statement("warn", text, `gateway: ${text}`)), [])
+  })
 )
 
 const files = Argument.String("FILE").pipe(

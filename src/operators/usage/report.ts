@@ -2,7 +2,7 @@
 import { Struct } from "effect"
 import { millionths } from "../../limits/limits.ts"
 import { plural } from "../../wire/plural.ts"
-import { escapeControls } from "../../wire/print.ts"
+import { escapeControls, escapeLines } from "../../wire/print.ts"
 import { table } from "../table.ts"
 import type { Verdict } from "./chainCheck.ts"
 import { type Place, showPlace } from "./readFiles.ts"
@@ -85,7 +85,7 @@ const asTable = (summary: Summary, names: KeyNames): string => {
     })
   const label = (dimension: Dimension | undefined, value: string | null): string => {
     const name = dimension === "key" && value !== null ? names.get(value) : undefined
-    return escapeControls(name === undefined ? (value ?? "-") : `${name} (${value})`)
+    return name === undefined ? (value ?? "-") : `${name} (${value})`
   }
   const rows = rowsOf(summary).map(({ values, totals }) => [
     ...values.map((value, at) => label(by[at], value)),
@@ -157,7 +157,7 @@ const asJson = (summary: Summary, names: KeyNames): string => {
     lines: { read, records: total.requests, damaged, other, repeated },
     damaged: damagedAt
   }
-  return `${JSON.stringify(report, null, 2).split("\n").map(escapeControls).join("\n")}\n`
+  return `${escapeLines(JSON.stringify(report, null, 2))}\n`
 }
 
 const printers = { table: asTable, csv: asCsv, json: asJson }
