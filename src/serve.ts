@@ -160,8 +160,6 @@ const announce = Effect.fnUntraced(function* (loaded: Loaded, port: number) {
 /** A first process that has workers serves nothing, and does not load the server. */
 export const serve = Effect.gen(function* () {
   if (!isWorker) yield* Effect.forkScoped(endWithNpm)
-  // A terminal that closes sends it. Node would end immediately, without the last records.
-  process.on("SIGHUP", () => process.kill(process.pid, "SIGTERM"))
   applyTlsPolicy()
   const loaded = yield* loadWithSandbox
   const { clouds, gateway: settings, forWorkers } = loaded

@@ -91,26 +91,29 @@ describe("a command that a signal ends", () => {
     await writer?.close()
   })
 
-  it("has printed and recorded what it changed: no secret is lost", async () => {
-    // A Redis that never answers is waited for.
-    const silent = createServer().listen(0, "127.0.0.1")
-    await once(silent, "listening")
-    const asked = once(silent, "connection")
-    const audit = join(folder, "rotated.jsonl")
-    const environment = { GATEWAY_KEYS_FILE: join(folder, "rotated.json"), GATEWAY_AUDIT_LOG: audit }
-    const { stdout: created } = await start(["keys", "create", "--name", "x"], environment).ended
-    const { ended, kill } = start(["keys", "rotate", /key_\w+/.exec(created)?.[0] ?? "", "--overlap", "0"], {
-      ...environment,
-      GATEWAY_REDIS_URL: `redis://127.0.0.1:${Object(silent.address()).port}`
-    })
-    await asked
-    kill("SIGTERM")
-    const { code, stdout } = await ended
-    silent.close()
-    assert.strictEqual(code, 130)
-    assert.match(stdout, /\n {2}gmg_[\w-]{43}\n.*Replicas were not notified: this command was ended\./s)
-    assert.include(readFileSync(audit, "utf8"), "key.rotated")
-  })
+  it.each(["SIGTERM", "SIGHUP"] as const)(
+    "has printed and recorded what it changed: no secret is lost, %s",
+    async (signal) => {
+      // A Redis that never answers is waited for.
+      const silent = createServer().listen(0, "127.0.0.1")
+      await once(silent, "listening")
+      const asked = once(silent, "connection")
+      const audit = join(folder, `${signal}.jsonl`)
+      const environment = { GATEWAY_KEYS_FILE: join(folder, `${signal}.json`), GATEWAY_AUDIT_LOG: audit }
+      const { stdout: created } = await start(["keys", "create", "--name", "x"], environment).ended
+      const { ended, kill } = start(["keys", "rotate", /key_\w+/.exec(created)?.[0] ?? "", "--overlap", "0"], {
+        ...environment,
+        GATEWAY_REDIS_URL: `redis://127.0.0.1:${Object(silent.address()).port}`
+      })
+      await asked
+      kill(signal)
+      const { code, stdout } = await ended
+      silent.close()
+      assert.strictEqual(code, 130)
+      assert.match(stdout, /\n {2}gmg_[\w-]{43}\n.*Replicas were not notified: this command was ended\./s)
+      assert.include(readFileSync(audit, "utf8"), "key.rotated")
+    }
+  )
 })
 
 describe.runIf(existsSync("/dev/full"))("an answer that cannot be written", () => {

@@ -47,6 +47,8 @@ const explain = (cause: Cause.Cause<unknown>) => {
 
 export const run = <A, E>(command: Effect.Effect<A, E>) => {
   nodeStatements()
+  // A terminal that closes sends it. Node would end immediately, without the last records or a key that was made.
+  process.on("SIGHUP", () => process.kill(process.pid, "SIGTERM"))
   command.pipe(
     Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : explain(cause))),
     NodeRuntime.runMain({
