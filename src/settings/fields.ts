@@ -28,11 +28,8 @@ const hidden = Config.map((value: string) => Redacted.make(value))
 export const requiredSecret = (name: string) => hidden(Config.schema(Schema.Trim, name))
 export const secret = (name: string) => Config.option(requiredSecret(name))
 export const secretChecked = (...setting: Parameters<typeof checked>) => Config.option(hidden(checked(...setting)))
-const headerText = holding(
-  Schema.Trim,
-  (value) => /^[\x21-\x7e]+$/.test(value),
-  "must be printable ASCII without blanks"
-)
+export const isHeaderText = (value: string): boolean => /^[\x21-\x7e]+$/.test(value)
+const headerText = holding(Schema.Trim, isHeaderText, "must be printable ASCII without blanks")
 /** A secret that is sent in a header. */
 export const token = (name: string) => Config.option(hidden(Config.schema(headerText, name)))
 /** A time from `least` milliseconds on: 0 where none may be waited for, 1 where zero would end what it limits before it began. */

@@ -203,12 +203,18 @@ describe("chat", () => {
 
   it.live("explains what is wrong with its options", () =>
     Effect.gen(function* () {
-      assert.match(failure(yield* run({}, "--model", "gpt-5.1")), /has no level/)
-      for (const url of ["nowhere", "localhost:8080"]) {
+      for (const model of ["gpt-5.1", "gpt-5.1:il9"]) {
+        assert.match(failure(yield* run({}, "--model", model)), /does not end in a level/)
+      }
+      for (const url of ["nowhere", "localhost:8080", "http://a:b@host", "http://host/?a=b", "http://host/#a"]) {
         assert.match(failure(yield* run({}, "--model", "gpt-5.1:il5", "--url", url)), /is not an address/)
       }
       const closed = "http://127.0.0.1:1"
       assert.match(failure(yield* run({}, "--model", "gpt-5.1:il5", "--url", closed)), /no gateway answers/)
+      for (const key of ["", "a\nb", "ключ"]) {
+        const failed = failure(yield* run({}, "--model", "gpt-5.1:il5", "--url", closed, "--key", key))
+        assert.strictEqual(failed, "the key is no printable ASCII without blanks, as a header takes it")
+      }
     })
   )
 })

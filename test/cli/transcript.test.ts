@@ -77,6 +77,12 @@ describe("a conversation", () => {
 
   const refusal = (status: number, type: string, retryAfter?: number) =>
     new ApiError({ status, type, message: "no", requestId: "req-1", retryAfter })
+  /** As `fetch` fails. */
+  const unreachable = (code: string | undefined) => {
+    const cause = new TypeError("fetch failed", { cause: Object.assign(new Error("no"), code && { code }) })
+    const request = HttpClientRequest.get("http://g")
+    return new HttpClientError.HttpClientError({ reason: new HttpClientError.TransportError({ request, cause }) })
+  }
   it.each([
     ["a wrong key", refusal(403, "authentication_error"), /^no \(request req-1\)\nGive a key with --key/],
     ["a key without permission", refusal(403, "permission_error"), /Choose a model that the key allows/],
@@ -89,12 +95,12 @@ describe("a conversation", () => {
       new StreamError({ type: "stream_error", message: "cut" }),
       /^cut\nThe answer above may be incomplete/
     ],
+    ["no gateway", unreachable(undefined), /^no gateway answers at http:\/\/g\nStart one with npm start/],
+    ["no name", unreachable("ENOTFOUND"), /^no gateway answers at http:\/\/g \(ENOTFOUND\)\nStart one/],
     [
-      "no gateway",
-      new HttpClientError.HttpClientError({
-        reason: new HttpClientError.TransportError({ request: HttpClientRequest.get("http://g"), cause: undefined })
-      }),
-      /^no gateway answers at http:\/\/g\nStart one with npm start/
+      "a certificate of an unknown authority",
+      unreachable("SELF_SIGNED_CERT_IN_CHAIN"),
+      /^there is no TLS connection to http:\/\/g \(SELF_SIGNED_CERT_IN_CHAIN\)\n.*NODE_EXTRA_CA_CERTS/
     ],
     ["something else", new Error("x"), /is not this gateway.*\nCheck --url\./]
   ])("names the next step after %s", (_, error, expected) => {

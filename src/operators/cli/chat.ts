@@ -19,6 +19,8 @@ import {
   StreamError,
   usageNotice
 } from "../../EffectClient.ts"
+import { codeOf } from "../../limits/files.ts"
+import { isHeaderText } from "../../settings/fields.ts"
 import { nearest } from "../../wire/nearest.ts"
 import { fail, OperatorError } from "../../wire/OperatorError.ts"
 import { table } from "../table.ts"
@@ -71,6 +73,15 @@ const nextStep = ({ status, type, retryAfter }: ApiError): string => {
     : "Change the request and ask again."
 }
 
+/** Why no connection came about, by the system's code or that of TLS. */
+const explainConnection = (cause: unknown, url: string): readonly [message: string, next: string] => {
+  const code = codeOf(cause)
+  const why = code === undefined ? "" : ` (${code})`
+  return /CERT|SSL|TLS|VERIFY/.test(why)
+    ? [`there is no TLS connection to ${url}${why}`, "Check --url; NODE_EXTRA_CA_CERTS names an authority of your own."]
+    : [`no gateway answers at ${url}${why}`, "Start one with npm start, or name another with --url."]
+}
+
 export const explainFailure = (error: unknown, url: string): string => {
   const [message, next, id] =
     error instanceof ApiError
@@ -78,7 +89,7 @@ export const explainFailure = (error: unknown, url: string): string => {
       : error instanceof StreamError
         ? [error.message, "The answer above may be incomplete; ask again.", error.requestId]
         : HttpClientError.isHttpClientError(error) && error.reason._tag === "TransportError"
-          ? [`no gateway answers at ${url}`, "Start one with npm start, or name another with --url."]
+          ? explainConnection(error.reason.cause, url)
           : [`what answers at ${url} is not this gateway, or another version of it`, "Check --url."]
   return `${printable(message)}${id === undefined ? "" : dim(` (request ${printable(id)})`)}\n${next}`
 }
@@ -110,7 +121,7 @@ const helpText = `${table(
 
 const unknownCommand = (name: string): string => {
   const suggestion = nearest(name, Object.keys(commands))
-  return `There is no /${name}${suggestion === undefined ? "" : `; is /${suggestion} meant?`} /help lists the commands. To send it to the model, put a space before it.`
+  return `There is no /${name}${suggestion === undefined ? "." : `; is /${suggestion} meant?`} /help lists the commands. To send it to the model, put a space before it.`
 }
 
 /** Why the chat cannot go on with an ID that is not available. */
@@ -234,6 +245,12 @@ const welcomeOf = (url: string) =>
     Effect.flatMap((reply) => Effect.orElseSucceed(HttpClientResponse.schemaBodyJson(Welcome)(reply), () => ({})))
   )
 
+/** Without credentials, a query or a fragment, to which no path can be added. */
+const isAddress = (text: string): boolean => {
+  const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null
+  return url !== null && `${url.username}${url.password}${url.search}${url.hash}` === ""
+}
+
 const flags = {
   model: Flag.String("model").pipe(Flag.withDescription("the model ID: claude-sonnet-4-5:il5")),
   url: Flag.String("url").pipe(Flag.withDescription("where the gateway is"), Flag.withDefault("http://127.0.0.1:8080")),
@@ -250,9 +267,9 @@ export const chatCommand = Command.make(
   Effect.fnUntraced(function* ({ model, url, key }) {
     if (!isModelName(model)) {
       const example = "write <base_model>:<level>, as in claude-sonnet-4-5:il5"
-      return yield* fail(`--model: ${JSON.stringify(model)} has no level; ${example}`)
+      return yield* fail(`--model: ${JSON.stringify(model)} does not end in a level; ${example}`)
     }
-    if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
+    if (!isAddress(url)) {
       return yield* fail(`--url: ${JSON.stringify(url)} is not an address such as http://127.0.0.1:8080`)
     }
     const interactive = process.stdin.isTTY === true
@@ -261,6 +278,7 @@ export const chatCommand = Command.make(
     // The sandbox's key is public.
     const secret = key ?? (sandbox === true ? "sandbox-key" : undefined)
     if (secret === undefined) return yield* fail("no key: give one with --key, or set GATEWAY_API_KEY")
+    if (!isHeaderText(secret)) return yield* fail("the key is no printable ASCII without blanks, as a header takes it")
     const apiKey = Redacted.make(secret)
     const client = yield* makeClient({ baseUrl: url, apiKey })
     yield* converse({ client, model, url, notice, interactive })
