@@ -3,6 +3,7 @@
  * so that a mistake is refused when the catalog is read and not found by a caller.
  */
 import { Equal, Result, Schema, SchemaIssue } from "effect"
+import { parseFile } from "../wire/parse.ts"
 import { Catalog, type Deployment, type Model } from "./Catalog.ts"
 import { cloudFacts, clouds } from "./clouds.ts"
 import { authorizedLevels } from "./Level.ts"
@@ -161,13 +162,7 @@ export const decodeText = <S extends Schema.ConstraintDecoder<unknown>>(
 ): Result.Result<S["Type"], Problems> => Result.flatMap(parseText(whole, text), decodeJson(schema, whole))
 
 const parseText = (whole: string, text: string) =>
-  Result.try({
-    try: (): unknown => JSON.parse(text),
-    catch: (error) => [
-      // V8 quotes the text, with its line breaks.
-      `${whole}: not JSON: ${(error instanceof Error ? error.message : String(error)).replace(/\s+/g, " ")}`
-    ]
-  })
+  Result.mapError(parseFile(text), (problem) => [`${whole}: ${problem}`])
 
 const decodeCatalog = decodeJson(Catalog, "catalog")
 

@@ -4,9 +4,10 @@
  */
 import { existsSync, mkdirSync, statSync } from "node:fs"
 import { dirname, resolve } from "node:path"
-import { Context, Effect, FileSystem, Metric, Option, Schedule, Schema } from "effect"
+import { Context, Effect, FileSystem, Metric, Option, Result, Schedule, Schema } from "effect"
 import { type RegularFile, readRegular } from "../regularFile.ts"
 import { fail, OperatorError, rephrase } from "../wire/OperatorError.ts"
+import { parseFile } from "../wire/parse.ts"
 
 const failures = Metric.counter("gateway_disk_failures_total", {
   description: "Writes that a disk refused, by what was written (`use`) and by why: full, quota, read-only, io",
@@ -135,9 +136,13 @@ export const readNamed = (path: string, setting: string): Effect.Effect<string, 
 /** Reads the text of a JSON file that decides who may do what, as `what` names it. */
 export const parser = <A>(schema: Schema.Codec<A, unknown>, what: string, advice = "") => {
   // A misspelt restriction must not be read as none, so unknown fields are refused.
-  const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(schema), { onExcessProperty: "error" })
-  return (path: string, text: string) =>
-    rephrase(decode(text), (message) => `${path} is not ${what}: ${oneLine(message)}${advice}`)
+  const decode = Schema.decodeUnknownEffect(schema, { onExcessProperty: "error" })
+  return (path: string, text: string) => {
+    const refuse = (why: string) => new OperatorError({ message: `${path} is not ${what}: ${oneLine(why)}${advice}` })
+    return Effect.fromResult(Result.mapError(parseFile(text), refuse)).pipe(
+      Effect.flatMap((json) => Effect.mapError(decode(json), ({ message }) => refuse(message)))
+    )
+  }
 }
 
 const isRoot = process.getuid?.() === 0

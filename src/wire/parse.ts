@@ -102,6 +102,21 @@ const parser =
 export const parseExact = parser("exact")
 export const parseWritten = parser("written")
 
+/** Why a text is no JSON, and where. The engine's words would quote it: an operator's file may be the wrong one, and hold a secret. */
+const problemOf = (text: string): string => {
+  if (text.startsWith("\ufeff")) return "it begins with a byte order mark"
+  const bytes = Buffer.from(text)
+  const read = runNow(parseInSlices(bytes, { ...onlyDepth(), numberOf: Number }))
+  const at = Result.isFailure(read) ? read.failure.at : 0
+  const before = bytes.toString("utf8", 0, at).split("\n")
+  const where = `line ${before.length}, column ${(before.at(-1) ?? "").length + 1}`
+  return at === bytes.length ? `it ends too soon, at ${where}` : `wrong at ${where}`
+}
+
+/** What an operator's file says, or why it is no JSON. */
+export const parseFile = (text: string): Result.Result<unknown, string> =>
+  Result.try({ try: (): unknown => JSON.parse(text), catch: () => `not JSON: ${problemOf(text)}` })
+
 /** The objects that texts are; undefined where they are none. */
 export const readExactObject = (text: string): JsonObject | undefined => readObject(text, parseExact)
 export const readWrittenObject = (text: string): JsonObject | undefined => readObject(text, parseWritten)

@@ -39,10 +39,15 @@ describe("checkCatalog", () => {
   })
 
   it("refuses what is not JSON", () => {
-    const result = checkCatalog(`{"models": [`)
-    assert.ok(Result.isFailure(result))
-    assert.strictEqual(result.failure.length, 1)
-    assert.match(result.failure[0] ?? "", /^catalog: not JSON: /)
+    for (const [text, problem] of [
+      ["", "it ends too soon, at line 1, column 1"],
+      ['{\n  "models": [', "it ends too soon, at line 2, column 14"],
+      ['{\n  "é": [],\n}', "wrong at line 3, column 1"],
+      ["gmg_secret", "wrong at line 1, column 1"],
+      ["\ufeff{}", "it begins with a byte order mark"]
+    ] as const) {
+      assert.deepStrictEqual(checkCatalog(text), Result.fail([`catalog: not JSON: ${problem}`]))
+    }
   })
 
   it.each([["null"], ["[]"], ["{}"], [`{"models":[]}`], [`{"models":{}}`], ["3"]])("refuses %s", (text) => {

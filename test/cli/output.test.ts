@@ -1,17 +1,7 @@
 /** What commands say of wrong calls, and of an answer that cannot be written. */
 import { execFileSync, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
-import {
-  chmodSync,
-  closeSync,
-  constants,
-  existsSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeFileSync
-} from "node:fs"
+import { chmodSync, closeSync, constants, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
 import { type FileHandle, open } from "node:fs/promises"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
@@ -48,12 +38,10 @@ describe("a command that is called wrong", () => {
 
 describe("what a terminal would obey", () => {
   const command = sharedCommands()
-  const catalog = join(folder, "catalog.json")
-  writeFileSync(catalog, "\u001b[2J{")
   const { file } = keysFileWith(folder, { key_1: { name: "\u001b[31mred", owner: "a\nb" } })
   chmodSync(file, 0o600)
   it.each([
-    ["catalog", "check", catalog],
+    ["catalog", "check", "\u001b[2J.json"],
     ["keys", "list"],
     ["keys", "set", "key_1", "--rpm", "5"],
     ["keys", "revoke", "\u009b2J"],

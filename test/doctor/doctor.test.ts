@@ -209,7 +209,12 @@ describe("doctor", () => {
       "key file",
       /\nwarn: blue: with a limit on cost, and (\d+) of \1 IDs have no price, .* -> .*#prices/
     ],
-    ["broken keys", () => ({ GATEWAY_KEYS_FILE: file("broken.json", "{") }), "key file", /^fail: .*is not a key file/],
+    [
+      "broken keys",
+      () => ({ GATEWAY_KEYS_FILE: file("broken.json", "{") }),
+      "key file",
+      /^fail: .*is not a key file: not JSON: it ends/
+    ],
     [
       "plain HTTP",
       () => ({ GATEWAY_HOST: "0.0.0.0" }),

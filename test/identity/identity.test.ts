@@ -586,7 +586,7 @@ describe("the identity file", () => {
   )
 
   const wrong: ReadonlyArray<readonly [what: string, content: () => unknown, why: RegExp]> = [
-    ["no JSON", () => "[", /not an identity file/],
+    ["no JSON", () => "\n[ ", /not an identity file: not JSON: it ends too soon, at line 2, column 3/],
     ["a misspelt field", () => ({ ...everybody(), rule: [] }), /rule/],
     [
       "a misspelt restriction",
