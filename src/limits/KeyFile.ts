@@ -1,5 +1,6 @@
 /** The file that holds the API keys' digests and what each key may do (docs/decisions.md#keys). It never holds a secret. */
-import { Array as Arr, DateTime, Effect, FileSystem, Record, Schema } from "effect"
+import { dirname, resolve } from "node:path"
+import { Array as Arr, DateTime, Effect, FileSystem, Record, Result, Schema } from "effect"
 import { levels } from "../catalog/Level.ts"
 import type { OperatorError } from "../wire/OperatorError.ts"
 import { parser, readOwned, withLock, writeAtomic } from "./files.ts"
@@ -144,13 +145,23 @@ export const readBook = Effect.fnUntraced(function* (path: string) {
   return text === undefined ? emptyBook : yield* parseBook(path, text)
 })
 
+/** What a path leads to, also where a link leads to what is not there yet. */
+const behindLinks = (path: string): Effect.Effect<string, never, FileSystem.FileSystem> =>
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const real = yield* Effect.result(fs.realPath(path))
+    if (Result.isSuccess(real)) return real.success
+    if (real.failure.reason._tag !== "NotFound") return path
+    const target = yield* fs.readLink(path)
+    return yield* behindLinks(resolve(yield* fs.realPath(dirname(path)), target))
+  }).pipe(Effect.orElseSucceed(() => path))
+
 /** Changes what `change` names of a key file, one command at a time, and returns what else it made. A link to the file stays one. */
 export const changeBook = Effect.fnUntraced(function* <A, E, R>(
   link: string,
   change: (book: KeyBook) => Effect.Effect<{ readonly book: Partial<KeyBook>; readonly result: A }, E, R>
 ) {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Effect.orElseSucceed(fs.realPath(link), () => link)
+  const path = yield* behindLinks(link)
   const changing = Effect.gen(function* () {
     const before = yield* readBook(path)
     const { book, result } = yield* change(before)
