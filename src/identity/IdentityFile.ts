@@ -21,7 +21,8 @@ export type Patterns = typeof Patterns.Type
 const Jwks = Schema.NonEmptyString.check(
   Schema.makeFilter((source) => {
     if (!isUrl(source)) return undefined
-    const { hostname, protocol } = new URL(source)
+    const { hostname, password, protocol, username } = new URL(source)
+    if (username !== "" || password !== "") return "must have no credentials"
     return protocol === "https:" || isLoopback(hostname) || "must be https, or a file"
   })
 )

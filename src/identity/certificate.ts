@@ -6,6 +6,7 @@ import type { Refusal } from "../catalog/GatewayError.ts"
 import { readRegular } from "../regularFile.ts"
 import { rephrase } from "../wire/OperatorError.ts"
 import { plainSerial, type RevocationList } from "./crl.ts"
+import { childrenOf, elementAt, isStrong } from "./der.ts"
 
 /** Node separates names by a comma and a blank, and quotes a name that could be read otherwise as JSON. */
 const alternativeName = /(?:^|, )([^:,"]+):("(?:[^"\\]|\\.)*"|[^,]*)/g
@@ -52,7 +53,12 @@ export interface Authority {
 }
 
 const clientAuth = "1.3.6.1.5.5.7.3.2"
-const weak = /sha-?1\b|md5/i
+
+/** By its DER, because Node has no name of the algorithm before 24.9, and none of the digest of RSA-PSS. */
+const isSignedStrongly = ({ raw }: X509Certificate): boolean => {
+  const [, algorithm] = childrenOf(raw, elementAt(raw, 0, raw.length))
+  return algorithm !== undefined && isStrong(raw, algorithm)
+}
 
 export const isInTime = ({ validFromDate, validToDate }: X509Certificate, now: number): boolean =>
   validFromDate.getTime() <= now && now < validToDate.getTime()
@@ -77,11 +83,11 @@ const problemWith = (
 ): Problem | undefined => {
   if (!isInTime(certificate, now)) return problem("the client certificate has expired or is not valid yet", "expired")
   if (!isInTime(issuer, now)) return problem("the authority of the client certificate has expired", "expired")
-  const { ca, keyUsage, signatureAlgorithm } = certificate
+  const { ca, keyUsage } = certificate
   if (ca) return problem("the client certificate is an authority's")
   if (keyUsage !== undefined && !keyUsage.includes(clientAuth))
     return problem("the client certificate is not for clients")
-  if (weak.test(signatureAlgorithm ?? "")) return problem("the client certificate is signed with a weak digest")
+  if (!isSignedStrongly(certificate)) return problem("the client certificate is not signed with SHA-2")
   const current = lists.filter(({ nextUpdate }) => now < nextUpdate)
   if (needsList && current.length === 0)
     return problem("the revocation list of the client certificate's authority is out of date")

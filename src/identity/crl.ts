@@ -5,6 +5,7 @@
 import { type KeyObject, verify } from "node:crypto"
 import { Result } from "effect"
 import type { Slices } from "../wire/slices.ts"
+import { childrenOf, digestOf, type Element, elementAt, hexOf, Malformed, refuse, tags } from "./der.ts"
 
 export interface RevocationList {
   /** Serial numbers in hexadecimal capitals, without leading zeros. */
@@ -13,43 +14,6 @@ export interface RevocationList {
   readonly nextUpdate: number
   readonly isSignedBy: (key: KeyObject) => boolean
 }
-
-/** An element of DER, by where its head, its content and its end are. */
-interface Element {
-  readonly tag: number
-  readonly at: number
-  readonly from: number
-  readonly to: number
-}
-
-class Malformed extends Error {}
-
-const refuse = (message: string): never => {
-  throw new Malformed(message)
-}
-
-const tags = { integer: 0x02, bits: 0x03, oid: 0x06, utcTime: 0x17, generalizedTime: 0x18, sequence: 0x30 } as const
-
-const elementAt = (bytes: Buffer, at: number, end: number): Element => {
-  const tag = bytes[at] ?? refuse("it ends too early")
-  const first = bytes[at + 1] ?? refuse("it ends too early")
-  const more = first < 0x80 ? 0 : first - 0x80
-  if (more > 4 || first === 0x80 || at + 2 + more > end) refuse("it is no DER")
-  const length = more === 0 ? first : bytes.readUIntBE(at + 2, more)
-  const from = at + 2 + more
-  return from + length > end ? refuse("it ends too early") : { tag, at, from, to: from + length }
-}
-
-/** Iterates, because a list may have more entries than an array of objects is good for. */
-function* childrenOf(bytes: Buffer, { from, to }: Element): Generator<Element> {
-  for (let at = from; at < to; ) {
-    const element = elementAt(bytes, at, to)
-    yield element
-    at = element.to
-  }
-}
-
-const hexOf = (bytes: Buffer, { from, to }: Element): string => bytes.toString("hex", from, to)
 
 /** As Node writes serial numbers. */
 export const plainSerial = (hex: string): string => hex.toUpperCase().replace(/^0+(?=.)/, "")
@@ -60,16 +24,6 @@ const timeOf = (bytes: Buffer, { from, tag, to }: Element): number => {
     /^(\d{2}|\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(text) ?? refuse("it has no time that is one")
   const full = tag === tags.utcTime ? `${Number(year) < 50 ? "20" : "19"}${year}` : year
   return Date.parse(`${full}-${month}-${day}T${hour}:${minute}:${second}Z`)
-}
-
-/** Object identifiers in hexadecimal, of the signatures that are taken: ECDSA and RSA (PKCS #1) with SHA-2. */
-const digests: Readonly<Record<string, string>> = {
-  "2a8648ce3d040302": "sha256",
-  "2a8648ce3d040303": "sha384",
-  "2a8648ce3d040304": "sha512",
-  "2a864886f70d01010b": "sha256",
-  "2a864886f70d01010c": "sha384",
-  "2a864886f70d01010d": "sha512"
 }
 
 const isTime = ({ tag }: Element): boolean => tag === tags.utcTime || tag === tags.generalizedTime
@@ -109,7 +63,7 @@ function* read(bytes: Buffer): Slices<RevocationList> {
   if (nextUpdate === undefined || !isTime(nextUpdate)) return refuse("it has no time of its next update")
   const extensions = rest.find(({ tag }) => tag === 0xa0)
   if (extensions !== undefined) refuseCritical(bytes, extensions)
-  const digest = digests[hexOf(bytes, elementAt(bytes, algorithm.from, algorithm.to))]
+  const digest = digestOf(bytes, algorithm)
   if (digest === undefined) return refuse("its signature is neither ECDSA nor RSA (PKCS #1) with SHA-2")
   const [signed, value] = [bytes.subarray(list.at, list.to), bytes.subarray(signature.from + 1, signature.to)]
   const entries = rest.find(({ tag }) => tag === tags.sequence)

@@ -111,6 +111,40 @@ otherName.1 = "1.3.6.1.4.1.311.20.2.3;UTF8:x, othername:UPN:admin@mil"
     })
   })
 
+  it("is trusted where it is signed with SHA-2, in each way in which authorities sign", () => {
+    const pss = (digest: string) => [
+      ...["-sigopt", "rsa_padding_mode:pss", "-sigopt", "rsa_pss_saltlen:digest"],
+      ...["-sigopt", `rsa_mgf1_md:${digest}`]
+    ]
+    const kinds = [
+      {
+        key: ["-newkey", "rsa:2048", "-nodes"],
+        good: ["sha256", "sha384", "sha512"],
+        weak: ["sha1", "md5"],
+        signing: () => []
+      },
+      { key: ["-newkey", "rsa:2048", "-nodes"], good: ["sha256", "sha512"], weak: ["sha1"], signing: pss },
+      { key: ["-newkey", "ed25519", "-nodes"], good: ["null"], weak: [], signing: () => [] }
+    ]
+    for (const { good, key, signing, weak } of kinds) {
+      const own = mkdtempSync(join(tmpdir(), "gateway-certificates-"))
+      const one = makeAuthority(own, "One CA", undefined, key)
+      const issuers = Result.getOrThrow(parseAuthorities(readFileSync(one.pem))).map((certificate) => ({
+        certificate,
+        lists: []
+      }))
+      const isTrusted = (digest: string) => {
+        const certificate = one.issue(digest, { subject: `/CN=${digest}`, digest, signing: signing(digest) })
+        return Result.isSuccess(authoritiesOf(certificate, [{ name: "one", issuers, needsList: false }], now))
+      }
+      assert.deepStrictEqual(
+        [good, weak].map((digests) => digests.filter(isTrusted)),
+        [good, []]
+      )
+      rmSync(own, { recursive: true })
+    }
+  })
+
   it("is trusted where the authority has issued it, and for nothing else", () => {
     const good = agency.issue("good", { subject: "/O=Agency/CN=good" })
     const any = agency.issue("any", { subject: "/O=Agency/CN=any", usage: "" })
@@ -144,7 +178,7 @@ otherName.1 = "1.3.6.1.4.1.311.20.2.3;UTF8:x, othername:UPN:admin@mil"
       "the client certificate is not for clients",
       "the client certificate has expired or is not valid yet",
       "the client certificate has expired or is not valid yet",
-      "the client certificate is signed with a weak digest",
+      "the client certificate is not signed with SHA-2",
       "the client certificate is of no authority that is trusted here",
       "the client certificate is of no authority that is trusted here",
       "the client certificate is an authority's"

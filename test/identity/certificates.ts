@@ -35,10 +35,19 @@ export interface LeafOptions {
   readonly usage?: string
   readonly days?: { readonly from: string; readonly to: string }
   readonly digest?: string
+  /** More options of how it is signed. */
+  readonly signing?: ReadonlyArray<string>
 }
 
-/** A folder holds one authority; files are named after what they are. `extension`: of its own certificate. */
-export const makeAuthority = (folder: string, name: string, extension = "keyUsage=critical,keyCertSign,cRLSign") => {
+const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+
+/** A folder holds one authority; files are named after what they are. `extension`: of its own certificate; `key`: its own. */
+export const makeAuthority = (
+  folder: string,
+  name: string,
+  extension = "keyUsage=critical,keyCertSign,cRLSign",
+  key: ReadonlyArray<string> = curve
+) => {
   const path = (file: string) => join(folder, file)
   const openssl = (...args: ReadonlyArray<string>) => execFileSync("openssl", args, { cwd: folder, stdio: "pipe" })
   for (const [file, text] of [
@@ -49,28 +58,18 @@ export const makeAuthority = (folder: string, name: string, extension = "keyUsag
   ] as const) {
     writeFileSync(path(file), text)
   }
-  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
   openssl(
-    ...[
-      "req",
-      "-x509",
-      ...curve,
-      "-days",
-      "30",
-      "-subj",
-      `/O=Agency/CN=${name}`,
-      "-keyout",
-      "ca.key",
-      "-out",
-      "ca.pem"
-    ],
+    ...["req", "-x509", ...key, "-days", "30", "-subj", `/O=Agency/CN=${name}`, "-keyout", "ca.key", "-out", "ca.pem"],
     ...["-addext", extension]
   )
   const own = ["-config", "ca.cnf", "-cert", "ca.pem", "-keyfile", "ca.key"]
   return {
     path,
     pem: path("ca.pem"),
-    issue: (file: string, { days, digest = "sha256", names, subject, usage = "clientAuth" }: LeafOptions) => {
+    issue: (
+      file: string,
+      { days, digest = "sha256", names, signing = [], subject, usage = "clientAuth" }: LeafOptions
+    ) => {
       openssl(
         ...[
           "req",
@@ -91,7 +90,7 @@ export const makeAuthority = (folder: string, name: string, extension = "keyUsag
         ]
       )
       const dates = days === undefined ? [] : ["-startdate", days.from, "-enddate", days.to]
-      openssl("ca", ...own, "-batch", "-md", digest, "-in", `${file}.csr`, "-out", `${file}.pem`, ...dates)
+      openssl("ca", ...own, "-batch", "-md", digest, "-in", `${file}.csr`, "-out", `${file}.pem`, ...dates, ...signing)
       return new X509Certificate(readFileSync(path(`${file}.pem`)))
     },
     revoke: (file: string) => openssl("ca", ...own, "-revoke", `${file}.pem`),

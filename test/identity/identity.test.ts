@@ -623,6 +623,11 @@ describe("the identity file", () => {
       () => everybody({ issuers: [{ ...everybody().issuers[0], jwks: "http://issuer.example/keys" }] }),
       /https/
     ],
+    [
+      "a password",
+      () => everybody({ issuers: [{ ...everybody().issuers[0], jwks: "https://u:secret@issuer.example/keys" }] }),
+      /^(?!.*secret).*must have no credentials/s
+    ],
     ["a missing file", () => everybody({ issuers: [{ ...everybody().issuers[0], jwks: "none.json" }] }), /none\.json/],
     [
       "an authority that is none",
