@@ -65,8 +65,8 @@ export class Guards extends Context.Service<
   }
 >()("gateway/guards/Guards") {}
 
-/** A category of the gateway's own: the guard was not asked, or did not answer, and the operator lets that pass. */
-const unavailable = "unavailable"
+/** The gateway's own: the guard was not asked, or did not answer, and the operator lets that pass. */
+const unavailable: Verdict = { category: "unavailable" }
 
 const boundaryError = (guard: string, level: Level) =>
   new GatewayError({
@@ -103,14 +103,14 @@ export const askGuards = Effect.fnUntraced(function* (guards: ReadonlyArray<Guar
   for (const { action, judge, name, onFailure } of guards) {
     const verdict = yield* judge({ ...asking, texts }).pipe(
       Effect.catchTag("GuardFailure", (failure): Effect.Effect<Verdict, GatewayError> => {
-        if (onFailure === "pass") return Effect.succeed({ category: unavailable })
+        if (onFailure === "pass") return Effect.succeed(unavailable)
         const { level } = asking.about
         return Effect.fail(failure.why === "boundary" ? boundaryError(name, level) : unavailableError(name, failure))
       })
     )
     if (verdict === undefined) continue
     const { category, texts: others } = verdict
-    const isFlag = action === "flag" || category === unavailable
+    const isFlag = action === "flag" || verdict === unavailable
     const isBlock = !isFlag && (action === "block" || others === undefined)
     const done: GuardAction = {
       guard: name,

@@ -115,6 +115,13 @@ describe("a guard that fails", () => {
     )
   )
 
+  it("says itself that it is unavailable: the request is blocked", () =>
+    guarded([{ name: "pii", when: "before", action: "block", onFailure: "pass" }], async (gateway) => {
+      detector.use(() => ({ action: "BLOCKED", blocked_reason: "unavailable" }))
+      assert.strictEqual((await post(gateway.url + chatPath, chatOf("hello"))).status, 400)
+      assert.isEmpty(gateway.calls())
+    }))
+
   it("is not there: the request is refused", () =>
     guarded([{ name: "pii", url: "http://127.0.0.1:9", when: "before", action: "flag" }], async (gateway) => {
       const got = await post(gateway.url + chatPath, chatOf("hello"))
