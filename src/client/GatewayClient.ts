@@ -12,8 +12,8 @@
  * }).pipe(Effect.provide(GatewayClient.layer({ baseUrl, apiKey })), Effect.provide(FetchHttpClient.layer))
  * ```
  */
-import { Context, Effect, Layer, Redacted, type Schema, Stream } from "effect"
-import { HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { Context, Effect, Layer, Option, Redacted, type Schema, Stream } from "effect"
+import { FetchHttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
 import { Api } from "../contract/Api.ts"
 import { ApiError, MessagesError } from "../contract/Errors.ts"
@@ -98,8 +98,12 @@ const withRetries = <E>(
   send: Send<E>,
   { retries = defaultRetries, maxRetryDelay: longest = defaultMaxDelay }: RetryOptions
 ): Send<E> => {
+  // The gateway never redirects, and the key must not reach another host. Clients that are not over `fetch` follow none unless told to.
+  const once = Effect.flatMap(Effect.serviceOption(FetchHttpClient.RequestInit), (init) =>
+    Effect.provideService(send, FetchHttpClient.RequestInit, { ...Option.getOrUndefined(init), redirect: "error" })
+  )
   const attempt = (n: number): Send<E> =>
-    Effect.matchEffect(send, {
+    Effect.matchEffect(once, {
       onSuccess: (reply) => {
         const wait =
           n < retries && reply.status >= 400

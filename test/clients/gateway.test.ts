@@ -18,6 +18,7 @@ import {
   StreamError
 } from "../../src/EffectClient.ts"
 import { gateway } from "../support/gateway.ts"
+import { fakeGateway, json } from "./fakeGateway.ts"
 
 const user = (content: string) => [{ role: "user", content }] as const
 
@@ -30,6 +31,27 @@ const withClient = <A, E>(use: (client: Client) => Effect.Effect<A, E>) =>
       Effect.provide(FetchHttpClient.layer)
     )
   })
+
+describe("a key", () => {
+  it("goes to no other host, whatever redirects there", async () => {
+    const other = await fakeGateway(json(200, {}))
+    const location = `${other.url}/v1/models`
+    const redirecting = await fakeGateway((reply) => reply.writeHead(307, { location }).end())
+    const client = GatewayClient.layer({ baseUrl: redirecting.url, apiKey: "k", retries: 0 })
+    const listed = Effect.flatMap(GatewayClient, ({ models }) => models.list()).pipe(
+      Effect.provide(client),
+      Effect.provide(FetchHttpClient.layer)
+    )
+    for (const init of [{}, { redirect: "follow" }] as const)
+      await Effect.runPromise(Effect.flip(Effect.provideService(listed, FetchHttpClient.RequestInit, init)))
+    await createClient({ baseUrl: redirecting.url, apiKey: "k", retries: 0 })
+      .models.list()
+      .catch(() => undefined)
+    assert.lengthOf(redirecting.requests, 3)
+    assert.isEmpty(other.requests)
+    await Promise.all([other.stop(), redirecting.stop()])
+  })
+})
 
 describe("against the gateway", () => {
   it.live("chat: JSON or stream, as `stream` says", () =>
