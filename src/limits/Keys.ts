@@ -278,7 +278,7 @@ export class Keys extends Context.Service<Keys, ReturnType<typeof make>["service
           looked: makeGrace({
             file,
             grace,
-            end: Effect.suspend(() => use({ ...emptyBook, callers: known.callers })),
+            end: Effect.suspend(() => use({ ...known, keys: [] })),
             restore: Effect.suspend(() => use(known))
           })
         })

@@ -8,6 +8,7 @@ import { parseBook, readBook } from "../../src/limits/KeyFile.ts"
 import { digestOf, Keys, permits } from "../../src/limits/Keys.ts"
 import { RefusedKeys } from "../../src/limits/replicas.ts"
 import { createKey, revokeKey, rotateKey } from "../../src/operators/keys/keysCommand.ts"
+import { createTeam } from "../../src/operators/keys/teamsCommand.ts"
 import { called } from "../support/called.ts"
 import { callerWith, eventually, keyFile, only, secretIn } from "./support.ts"
 
@@ -192,6 +193,7 @@ describe("Keys", () => {
       const secret = secretIn(yield* createKey(file, { name: "x" }))
       const refused = `jwt_${"0".repeat(24)}`
       yield* revokeKey(file, refused)
+      yield* createTeam(file, "blue", {})
       const text = yield* fs.readFileString(file)
       const up = Effect.map(Metric.snapshot, (metrics) =>
         metrics.flatMap((metric) => (metric.id === "gateway_keys_file_up" ? [Object(metric.state).value] : []))
@@ -217,8 +219,12 @@ describe("Keys", () => {
           yield* TestClock.adjust("1 minute")
           yield* eventually(Effect.map(accepts(secret), (accepted) => !accepted))
           yield* Fiber.join(ended)
-          // Who was refused before does not get in by a file that is gone.
+          // Who was refused before does not get in by a file that is gone, and others keep their teams.
           assert.strictEqual(keys.refusalOf(refused), "revoked")
+          assert.deepStrictEqual(
+            keys.inForce().teams.map(({ name }) => name),
+            ["blue"]
+          )
           // The same text: nothing has changed since it was read.
           yield* fs.writeFileString(file, text)
           yield* fs.chmod(file, 0o600)
