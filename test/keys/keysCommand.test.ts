@@ -7,7 +7,7 @@ import { readBook } from "../../src/limits/KeyFile.ts"
 import { Keys } from "../../src/limits/Keys.ts"
 import { LedgerError } from "../../src/limits/Ledger.ts"
 import { parseOverlap } from "../../src/operators/keys/keyOptions.ts"
-import { createKey, disableKey, enableKey, revokeKey, setKey } from "../../src/operators/keys/keysCommand.ts"
+import { createKey, disableKey, enableKey, revokeKey, rotateKey, setKey } from "../../src/operators/keys/keysCommand.ts"
 import { listKeys, listTeams } from "../../src/operators/keys/listCommands.ts"
 import { createTeam, removeTeam, setTeam } from "../../src/operators/keys/teamsCommand.ts"
 import { eventually, keyFile, only, secretIn } from "../limits/support.ts"
@@ -382,6 +382,22 @@ describe("keys commands", () => {
         assert.isTrue(message.endsWith(`; not ${JSON.stringify(wrong)}`), message)
       }
     })
+  )
+
+  it.effect("a key that has expired gets no new secret, and one that expires no longer life", () =>
+    Effect.gen(function* () {
+      const file = yield* keyFile
+      yield* TestClock.setTime(Date.UTC(2026, 10, 21))
+      yield* createKey(file, { name: "x", expires: "2026-11-21T06:00:00Z" })
+      const { digest, id } = yield* only(file)
+      const { text } = yield* rotateKey(file, id)
+      assert.include(text, "The old secret works until 2026-11-21 06:00")
+      yield* TestClock.adjust("6 hours")
+      const { digest: rotated } = yield* only(file)
+      assert.include((yield* Effect.flip(rotateKey(file, id))).message, "has expired. Give it another end")
+      assert.strictEqual((yield* only(file)).digest, rotated)
+      assert.notStrictEqual(rotated, digest)
+    }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
   it.effect("a misspelt restriction is refused", () =>

@@ -3,7 +3,7 @@ import { DateTime, Duration, Effect, String as Str } from "effect"
 import { auditDone } from "../../audit/Audit.ts"
 import type { Limits } from "../../contract/Security.ts"
 import { usageNotice } from "../../contract/usageNotice.ts"
-import { changeBook, type Key, type KeyBook, type RefusedCaller } from "../../limits/KeyFile.ts"
+import { changeBook, isExpired, type Key, type KeyBook, type RefusedCaller } from "../../limits/KeyFile.ts"
 import { digestOf, newSecret } from "../../limits/Keys.ts"
 import { isCallerId } from "../../limits/limits.ts"
 import { fail, type OperatorError } from "../../wire/OperatorError.ts"
@@ -199,11 +199,16 @@ export const rotateKey = Effect.fnUntraced(function* (file: string, id: string, 
   const secret = newSecret()
   const rotated = yield* changeKey(file, id, (key) => {
     if (key.revoked !== undefined) return fail(`Key ${id} is revoked. Create another one with keys create.`)
+    if (isExpired(key, DateTime.toEpochMillis(now)))
+      return fail(
+        `Key ${id} has expired. Give it another end with keys set --expires, or create another one with keys create.`
+      )
+    const worksUntil = key.expires === undefined ? until : DateTime.min(key.expires, until)
     const ids = [
       ...(key.previous === undefined ? [] : [key.previous.digest]),
       ...(DateTime.isGreaterThan(until, now) ? [] : [key.digest])
     ]
-    const text = `Rotated key ${id} (${key.name}). The old secret works until ${minute(until)}. The new one:\n\n${secretText(secret)}`
+    const text = `Rotated key ${id} (${key.name}). The old secret works until ${minute(worksUntil)}. The new one:\n\n${secretText(secret)}`
     return Effect.succeed({
       key: { ...key, digest: digestOf(secret), previous: { digest: key.digest, until } },
       result: { text, ids }
