@@ -236,7 +236,8 @@ export const changeEnvironment = (changes: Environment): void => {
   }
 }
 
-const isSet = (value: string | undefined): value is string => value !== undefined && value.trim() !== ""
+/** Whether a variable has a value that is not blank. */
+export const isSet = (value: string | undefined): value is string => value !== undefined && value.trim() !== ""
 
 /** An empty or blank variable is an absent one, as deployment tools write them. */
 export const provider = (environment: Environment) => ConfigProvider.fromEnvRecord(Record.filter(environment, isSet))

@@ -1,7 +1,7 @@
 /** Which variables are settings, and which look like settings and are none. */
 import { ConfigProvider, Effect } from "effect"
 import { cloudFacts, clouds, isCloudSetting } from "./catalog/clouds.ts"
-import { config, type Environment, provider } from "./Settings.ts"
+import { config, type Environment, isSet, provider } from "./Settings.ts"
 import { nearest } from "./wire/nearest.ts"
 
 /** The names that are read: what the settings ask of an environment in which every cloud is active. */
@@ -18,7 +18,7 @@ export const settingNames = (): ReadonlySet<string> => {
 
 /** The settings of which this environment has a value. */
 export const settingsIn = (environment: Environment): ReadonlyArray<string> =>
-  [...settingNames()].filter((name) => (environment[name] ?? "") !== "").sort()
+  [...settingNames()].filter((name) => isSet(environment[name])).sort()
 
 /** Read by `chat`, and by the tests. */
 const elsewhere = /^GATEWAY_(API_KEY|TEST_.*)$/

@@ -6,7 +6,7 @@ import { Effect, Option, Redacted, Result } from "effect"
 import { formatBoundary, parseBoundary } from "../src/catalog/Level.ts"
 import { explainSetting } from "../src/operators/cli/run.ts"
 import { type Environment, load } from "../src/Settings.ts"
-import { settingNames, unknownSettingLines } from "../src/unknownSettings.ts"
+import { settingNames, settingsIn, unknownSettingLines } from "../src/unknownSettings.ts"
 
 /** The names in the lines. */
 const unknownSettings = (environment: Environment) => unknownSettingLines(environment).map((line) => line.split(" ")[0])
@@ -25,6 +25,11 @@ describe("variables that are no settings", () => {
       PATH: "/usr/bin"
     }
     assert.deepStrictEqual(unknownSettings(environment), ["GATEWAY_HARTBEAT", "GATEWAY_SCREEN_MOD"])
+  })
+
+  it("are those without a value, too", () => {
+    const environment = { GATEWAY_PORT: " ", GATEWAY_HOST: "", GATEWAY_DOCS: "off", OTHER: "x" }
+    assert.deepStrictEqual(settingsIn(environment), ["GATEWAY_DOCS"])
   })
 
   it("are told of clouds too where they are near a setting, with the one that is meant", () => {

@@ -21,7 +21,7 @@ const thinkingOf: Readonly<Record<Family, ReadonlyArray<Model["thinking"]["api"]
 
 /** Fields that mean nothing outside one API. */
 const apiOnly = {
-  messages: ["countModel", "betas", "countBetas", "interleavedBudget"],
+  messages: ["countModel", "betas", "countBetas", "interleavedBudget", "automaticCaching", "systemTurns"],
   content: ["logprobs", "maxSeed"]
 } as const
 

@@ -96,6 +96,10 @@ describe("checkCatalog", () => {
     [{ deployments: [{ ...azure, authorization: {} }] }, ["models[0].deployments[0].authorization: covers no level"]],
     [{ deployments: [azure, azure] }, ["models[0].deployments[1].authorization: an earlier deployment"]],
     [{ deployments: [{ ...azure, countModel: "x" }] }, ["models[0].deployments[0].countModel: only for api messages"]],
+    [
+      { deployments: [{ ...azure, automaticCaching: true, systemTurns: true }] },
+      ["models[0].deployments[0].automaticCaching: only for api messages", "systemTurns: only for api messages"]
+    ],
     [{ deployments: [{ ...azure, cloud: "bedrock" }] }, ["models[0].deployments[0].responses: only for azure"]],
     [
       { deployments: [{ ...azure, api: "embeddings" }] },
