@@ -1,6 +1,6 @@
 /** `catalog check`, `catalog schema`: what a catalog serves (docs/operation.md#commands). */
 import { Effect, Option, Schema } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { Catalog } from "../../catalog/Catalog.ts"
 import { leftOutLines, loadCatalog, Overlay } from "../../catalog/CatalogStore.ts"
 import { clouds } from "../../catalog/clouds.ts"
@@ -8,7 +8,7 @@ import { bestSites, type Sites } from "../../catalog/Partition.ts"
 import { requestable } from "../../catalog/Resolver.ts"
 import { sitesOf } from "../../settings/clouds.ts"
 import { table } from "../table.ts"
-import { print, settings } from "./shared.ts"
+import { fileArgument, optionalFile, print, settings } from "./shared.ts"
 
 /** Every ID that may be requested from these sites with what serves it, how many there are, and what is left out. */
 export const reportCatalog = (catalog: Catalog, sites: Sites): string => {
@@ -21,14 +21,8 @@ export const reportCatalog = (catalog: Catalog, sites: Sites): string => {
   return `${table([["ID", "CLOUD", "UPSTREAM MODEL", "COUNTING"], ...rows])}\n${lines.join("\n")}`
 }
 
-const file = Argument.String("FILE").pipe(
-  Argument.withDescription("a catalog file; the one in use otherwise"),
-  Argument.optional
-)
-const overlay = Flag.String("overlay").pipe(
-  Flag.withDescription("changes of the catalog; those in use otherwise"),
-  Flag.optional
-)
+const file = Argument.optional(fileArgument("a catalog file; the one in use otherwise"))
+const overlay = optionalFile("overlay", "changes of the catalog; those in use otherwise")
 
 const check = Command.make(
   "check",

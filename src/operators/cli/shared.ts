@@ -1,7 +1,7 @@
 /** What the commands share: settings, flags, how they print and how they fail. */
 import { hostname, userInfo } from "node:os"
 import { Effect, identity, Option, Stdio, Stream } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Argument, Command, Flag } from "effect/cli"
 import { type Act, Audit } from "../../audit/Audit.ts"
 import { codeOf, fileError } from "../../limits/files.ts"
 import { appendAudit } from "../../limits/UsageLog.ts"
@@ -22,6 +22,13 @@ export const print = Effect.fnUntraced(function* (text: string) {
     Effect.mapError(fileError("write", "standard output"))
   )
 })
+
+/** The name of a file. An empty one comes of a variable that the shell has not set. */
+const named = [(name: string) => name !== "", () => "the name of a file, not an empty one"] as const
+export const fileArgument = (description: string) =>
+  Argument.String("FILE").pipe(Argument.withDescription(description), Argument.filter(...named))
+export const optionalFile = (name: string, description: string) =>
+  Flag.String(name).pipe(Flag.withDescription(description), Flag.filter(...named), Flag.optional)
 
 export const optionalText = (name: string, description: string) =>
   Flag.String(name).pipe(Flag.withDescription(description), Flag.withDefault(undefined))

@@ -11,7 +11,7 @@ import { makeChainChecking } from "../usage/chainCheck.ts"
 import { checkFiles, readFiles } from "../usage/readFiles.ts"
 import { damageText, formats, showSummary, showVerdict } from "../usage/report.ts"
 import { dimensions, isDimension, makeRestoring, makeSumming } from "../usage/summary.ts"
-import { optionalText, print, printing, settings } from "./shared.ts"
+import { fileArgument, optionalFile, optionalText, print, printing, settings } from "./shared.ts"
 
 export const parseBy = parseItems("by", isDimension, dimensions)
 
@@ -42,25 +42,25 @@ const keyNames = settings.pipe(
   })
 )
 
-const files = Argument.String("FILE").pipe(
-  Argument.withDescription(
-    "usage records: .jsonl, .gz, or - for standard input; what GATEWAY_USAGE_LOG names otherwise"
-  ),
-  Argument.variadic()
+const files = Argument.variadic(
+  fileArgument("usage records: .jsonl, .gz, or - for standard input; what GATEWAY_USAGE_LOG names otherwise")
 )
 
 const verify = Command.make(
   "verify",
   {
     files,
-    publicKey: optionalText(
+    publicKey: optionalFile(
       "public-key",
       "a PEM file: the key of GATEWAY_RECORD_SIGNING_KEY, which must have signed them"
     )
   },
   Effect.fnUntraced(function* ({ publicKey, ...named }) {
     const { files, once } = yield* filesOf(named.files)
-    const verifier = yield* rephrase(parseGiven(publicKey, readVerifier), (message) => `--public-key: ${message}`)
+    const verifier = yield* rephrase(
+      parseGiven(Option.getOrUndefined(publicKey), readVerifier),
+      (message) => `--public-key: ${message}`
+    )
     const checking = makeChainChecking((file) => once.has(file), verifier)
     // The log's heads first, so that every record can be compared with them. A pipe is read once.
     const again = files.filter((file) => !once.has(file))
