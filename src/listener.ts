@@ -13,7 +13,7 @@ import type { GatewaySettings } from "./Settings.ts"
 import { drainOpenReplies, guardSockets } from "./sockets.ts"
 import { tlsPolicy } from "./tlsPolicy.ts"
 import { watchFile } from "./watchFile.ts"
-import { fail, OperatorError, rephrase } from "./wire/OperatorError.ts"
+import { fail, messageOf, OperatorError, rephrase } from "./wire/OperatorError.ts"
 
 type TlsSettings = Pick<GatewaySettings, "tlsCert" | "tlsKey" | "tlsClientCa">
 
@@ -45,13 +45,11 @@ const readTls = Effect.fnUntraced(function* ({ cert, key, clientCa }: TlsFiles) 
 
 /** Fails where the texts are no certificates, or the key another's. */
 const checkTls = (options: SecureContextOptions) =>
-  Effect.try({
-    try: () => checkTlsTexts(options),
-    catch: (cause) =>
-      new OperatorError({
-        message: `GATEWAY_TLS_CERT, GATEWAY_TLS_KEY and GATEWAY_TLS_CLIENT_CA must be PEM files, and the key the certificate's (${cause instanceof Error ? cause.message : String(cause)})`
-      })
-  })
+  rephrase(
+    checkTlsTexts(options),
+    (why) =>
+      `GATEWAY_TLS_CERT, GATEWAY_TLS_KEY and GATEWAY_TLS_CLIENT_CA must be PEM files, and the key the certificate's (${why})`
+  )
 
 /** The files that TLS is made from, once they have been read and fit each other; undefined without TLS. */
 export const checkTlsFiles = Effect.fnUntraced(function* (settings: TlsSettings) {
@@ -148,7 +146,7 @@ const explain = (settings: GatewaySettings, cause: unknown): OperatorError => {
     EADDRNOTAVAIL: "not an address of this machine. Set GATEWAY_HOST to one, or to 0.0.0.0 for all",
     ENOTFOUND: "there is no such host. Set GATEWAY_HOST to an address of this machine"
   }
-  const why = advice[String(code)] ?? (cause instanceof Error ? cause.message : String(cause))
+  const why = advice[String(code)] ?? messageOf(cause)
   return new OperatorError({ message: `cannot listen on ${where}: ${why}` })
 }
 

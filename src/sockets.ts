@@ -7,7 +7,7 @@ import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 
 /** The connections of a server, each with its open replies, in order. */
-export type Connections = ReadonlyMap<Duplex, ReadonlySet<ServerResponse>>
+type Connections = ReadonlyMap<Duplex, ReadonlySet<ServerResponse>>
 
 /** Milliseconds for a caller to read why it was refused; its unread bytes would reset the connection before. */
 const grace = 500

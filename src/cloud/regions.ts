@@ -6,6 +6,7 @@
 import { hash } from "node:crypto"
 import type { Deployment } from "../catalog/Catalog.ts"
 import { isHostOf } from "../catalog/Partition.ts"
+import { portOf } from "../settings/fields.ts"
 import type { CallKind, Cloud } from "./Provider.ts"
 
 /** How long a region at its limit comes last: where it named no time, and at most; in seconds. */
@@ -75,7 +76,7 @@ export const addressOf = (
   return {
     url,
     host: url.hostname,
-    port: Number(url.port) || (url.protocol === "https:" ? 443 : 80),
+    port: portOf(url),
     circuit: `${name}/${region}`
   }
 }

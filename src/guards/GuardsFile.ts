@@ -8,7 +8,7 @@ import { parser, readNamed, readOwnedBeside } from "../limits/files.ts"
 import { allUnique, ShortName } from "../limits/KeyFile.ts"
 import { BaseUrl, hostOf, isLoopback, timeBetween } from "../settings/fields.ts"
 import { tlsPolicy } from "../tlsPolicy.ts"
-import { OperatorError } from "../wire/OperatorError.ts"
+import { rephrase } from "../wire/OperatorError.ts"
 import { guardedSurfaces } from "./places.ts"
 
 /** What is built in goes by this name. */
@@ -93,15 +93,9 @@ const readClient = Effect.fnUntraced(function* (path: string, { certificate, key
       (bytes) => bytes.toString("utf8")
     )
   const client: ClientCertificate = { cert: yield* read(certificate), key: yield* read(key) }
-  yield* Effect.try({
-    try: () => checkTlsTexts({ ...client, ...tlsPolicy }),
-    catch: (cause) =>
-      new OperatorError({
-        message: of(
-          `needs PEM files in certificate and key, and the key the certificate's (${cause instanceof Error ? cause.message : String(cause)})`
-        )
-      })
-  })
+  yield* rephrase(checkTlsTexts({ ...client, ...tlsPolicy }), (why) =>
+    of(`needs PEM files in certificate and key, and the key the certificate's (${why})`)
+  )
   return client
 })
 

@@ -7,6 +7,7 @@ import { Clock, Duration, Effect, Exit, Option, RcMap } from "effect"
 import { type GatewayError, noRoom } from "../catalog/GatewayError.ts"
 import { CurrentCall, makeClient, postJson } from "../cloud/client.ts"
 import { type ClientCertificate, connect } from "../cloud/connections.ts"
+import { portOf } from "../settings/fields.ts"
 import { recordGuard } from "../telemetry/metrics.ts"
 import { endSpan, makeOpenSpan, startTimer } from "../telemetry/spans.ts"
 import { arrayOf, compact, type JsonObject, readObject, textOf } from "../wire/json.ts"
@@ -85,7 +86,7 @@ export const makeDetectors = Effect.gen(function* () {
     const { action, deadline = twoSeconds, hold = "sentence", name, onFailure = "refuse", url, when } = settings
     const held = levelsOf(settings)
     const to = new URL(url + path)
-    const port = Number(to.port) || (to.protocol === "https:" ? 443 : 80)
+    const port = portOf(to)
 
     const ask = Effect.fnUntraced(function* (asking: Asking, answered: (status: number) => void) {
       let taken = 0

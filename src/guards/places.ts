@@ -2,17 +2,15 @@
  * The texts of a request or a reply by place, for guards (docs/guards.md#what-is-sent): one walk finds them, and puts others back
  * exactly there. What names, refers or encodes is no text: types, IDs, media, signatures. Tools are not walked.
  */
-import { isPurpose, type Purpose, surfaceNames } from "../catalog/names.ts"
+import { isPurpose, surfaceNames, surfaceOf } from "../catalog/names.ts"
 import type { Fields, Place } from "../contract/places.ts"
 import { isObject, type Json, type JsonObject, objectOf, readObject, textOf } from "../wire/json.ts"
 import { readWrittenObject } from "../wire/parse.ts"
 import { jsonText } from "../wire/print.ts"
 
 /** The surfaces whose texts are guarded; counting tokens belongs to messages. */
-export type GuardedSurface = Exclude<Purpose, "count_tokens">
-export const guardedSurfaces = surfaceNames.filter(
-  (name): name is GuardedSurface => isPurpose(name) && name !== "count_tokens"
-)
+export type GuardedSurface = ReturnType<typeof surfaceOf>
+export const guardedSurfaces = [...new Set(surfaceNames.filter(isPurpose).map(surfaceOf))]
 
 export interface PlacedText {
   readonly place: Place

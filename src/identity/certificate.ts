@@ -4,7 +4,7 @@ import { createSecureContext, type SecureContextOptions } from "node:tls"
 import { Array as Arr, Effect, Result } from "effect"
 import type { Refusal } from "../catalog/GatewayError.ts"
 import { readRegular } from "../regularFile.ts"
-import { rephrase } from "../wire/OperatorError.ts"
+import { messageOf, rephrase } from "../wire/OperatorError.ts"
 import { plainSerial, type RevocationList } from "./crl.ts"
 import { childrenOf, elementAt, isStrong } from "./der.ts"
 
@@ -128,13 +128,14 @@ const certificatesIn = (text: string): Result.Result<Arr.NonEmptyReadonlyArray<X
   })
 }
 
-/** Throws where TLS cannot be made from these texts, or one has no certificate or a broken one, which OpenSSL passes over. */
-export const checkTlsTexts = (options: SecureContextOptions): void => {
-  createSecureContext(options)
+/** Fails where TLS cannot be made from these texts, or one has no certificate or a broken one, which OpenSSL passes over. */
+export const checkTlsTexts = Effect.fnUntraced(function* (options: SecureContextOptions) {
+  yield* Effect.try({ try: () => createSecureContext(options), catch: (cause) => ({ message: messageOf(cause) }) })
   for (const text of [options.cert, options.ca]) {
-    if (text !== undefined) Result.getOrThrowWith(certificatesIn(String(text)), (why) => new Error(why))
+    if (text !== undefined)
+      yield* Effect.mapError(Effect.fromResult(certificatesIn(String(text))), (message) => ({ message }))
   }
-}
+})
 
 /** The certificates of a PEM file, each of which must be an authority's. */
 export const parseAuthorities = (file: Buffer): Result.Result<ReadonlyArray<X509Certificate>, string> =>

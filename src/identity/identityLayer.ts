@@ -75,6 +75,36 @@ interface IdentityOptions {
   readonly poll?: Duration.Input | undefined
 }
 
+/** What a rule gives a caller, by the teams and the refusals of the key file. `subject`: what it stands for, in words. */
+const makeGrant = (book: Keys["Service"]) => (rule: Rule | undefined, id: string, name: string, subject: string) => {
+  const withdrawn = book.refusalOf(id)
+  if (withdrawn !== undefined) {
+    const message = "The operator has withdrawn the access of this caller. Ask the operator for it."
+    return refused(id, "unauthenticated", withdrawn, message)
+  }
+  if (rule === undefined) {
+    return refused(id, "forbidden", "no-rule", `No rule of this gateway is for ${subject}. Ask the operator for one.`)
+  }
+  const team = book.inForce().teams.find((candidate) => candidate.name === rule.team)
+  if (rule.team === undefined || team !== undefined) return Result.succeed(granted(rule, id, name, team))
+  return refused(
+    id,
+    "forbidden",
+    "no-team",
+    "The rule that holds for this caller names a team that does not exist. Ask the operator to create it.",
+    `a rule of the identity file names the team ${rule.team}, which the key file does not: npm run gateway -- teams create ${rule.team}`
+  )
+}
+
+const showListDays = (authorities: ReadonlyArray<Authority>, now: number) => {
+  // A certificate that has ended may stay beside the renewed one: its list is no longer needed.
+  const ends = authorities.flatMap(({ issuers }) =>
+    issuers.flatMap((issuer) => (isInTime(issuer.certificate, now) && listsEnd(issuer)) || [])
+  )
+  const left = (Math.min(...ends) - now) / 86_400_000
+  return ends.length === 0 ? Metric.remove(listDays) : Metric.update(listDays, left)
+}
+
 /** The file's rules, read again when it or a file that it names changes. A broken file fails the layer at the start; later it is refused whole. */
 export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
   Layer.effect(
@@ -89,30 +119,7 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
       const checks = new WeakMap<CallerIdentity, () => boolean>()
       const access = makeAccess()
 
-      const grant = (rule: Rule | undefined, id: string, name: string, subject: string) => {
-        const withdrawn = book.refusalOf(id)
-        if (withdrawn !== undefined) {
-          const message = "The operator has withdrawn the access of this caller. Ask the operator for it."
-          return refused(id, "unauthenticated", withdrawn, message)
-        }
-        if (rule === undefined) {
-          return refused(
-            id,
-            "forbidden",
-            "no-rule",
-            `No rule of this gateway is for ${subject}. Ask the operator for one.`
-          )
-        }
-        const team = book.inForce().teams.find((candidate) => candidate.name === rule.team)
-        if (rule.team === undefined || team !== undefined) return Result.succeed(granted(rule, id, name, team))
-        return refused(
-          id,
-          "forbidden",
-          "no-team",
-          "The rule that holds for this caller names a team that does not exist. Ask the operator to create it.",
-          `a rule of the identity file names the team ${rule.team}, which the key file does not: npm run gateway -- teams create ${rule.team}`
-        )
-      }
+      const grant = makeGrant(book)
       const admitted = (given: () => Result.Result<CallerIdentity, GatewayError>) =>
         Effect.map(Effect.fromResult(given()), (caller) => {
           checks.set(caller, () => Result.isSuccess(given()))
@@ -123,14 +130,10 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
         const name = yield* Effect.fromResult(issuerOf(token))
         const known = trust().issuers.get(name)
         if (known === undefined) return yield* refusedToken("is of an issuer (iss) that is not trusted here", "issuer")
-        const { sub, ...claims } = yield* verifyToken(token, known.issuer, known.keys)
+        const claims = yield* verifyToken(token, known.issuer, known.keys)
+        const { sub } = claims
         return yield* admitted(() =>
-          grant(
-            ruleForToken(trust().rules, name, { ...claims, sub }),
-            callerId("jwt", name, sub),
-            sub,
-            "the subject of this token"
-          )
+          grant(ruleForToken(trust().rules, name, claims), callerId("jwt", name, sub), sub, "the subject of this token")
         )
       })
 
@@ -179,15 +182,7 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
           yield* Effect.logInfo(`identity file read from ${file}`)
         }),
         complaint: (message) => `${message}. The issuers, authorities and rules in force stay.`,
-        looked: () => {
-          const now = clock.currentTimeMillisUnsafe()
-          // A certificate that has ended may stay beside the renewed one: its list is no longer needed.
-          const ends = trust().authorities.flatMap(({ issuers }) =>
-            issuers.flatMap((issuer) => (isInTime(issuer.certificate, now) && listsEnd(issuer)) || [])
-          )
-          const left = (Math.min(...ends) - now) / 86_400_000
-          return ends.length === 0 ? Metric.remove(listDays) : Metric.update(listDays, left)
-        }
+        looked: () => showListDays(trust().authorities, clock.currentTimeMillisUnsafe())
       })
       return Identity.of({ ofToken, ofCertificate, onEnd })
     })

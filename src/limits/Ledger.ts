@@ -50,7 +50,7 @@ export interface Standing {
 }
 
 /** What a request has of an account. */
-export interface Share extends Standing {
+interface Share extends Standing {
   readonly amount: number
 }
 

@@ -88,3 +88,5 @@ export const BaseUrl = Schema.String.check(
 ).pipe(Schema.decodeTo(Schema.String, SchemaTransformation.transform({ decode: plainly, encode: (url) => url })))
 export const baseUrl = (name: string) => Config.schema(BaseUrl, name)
 export const hostOf = (url: string): string => new URL(url).hostname
+/** The port of an address, also where it names none. */
+export const portOf = ({ port, protocol }: URL): number => Number(port) || (protocol === "https:" ? 443 : 80)

@@ -25,7 +25,7 @@ export interface Asked {
 }
 
 /** The same in every chunk of an answer; clients drop chunks that differ. */
-export interface Heading {
+interface Heading {
   readonly id: string
   /** Unix time in seconds. */
   readonly created: number

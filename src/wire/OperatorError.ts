@@ -10,6 +10,9 @@ export class Reported extends Data.TaggedError("Reported")<{ readonly message: s
 
 export const fail = (message: string) => Effect.fail(new OperatorError({ message }))
 
+/** What a thrown value says. */
+export const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+
 /** A failure as an `OperatorError`, with another message. */
 export const rephrase = <A, E extends { readonly message: string }, R>(
   effect: Effect.Effect<A, E, R>,

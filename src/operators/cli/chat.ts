@@ -131,7 +131,7 @@ const unknownModel = (id: string, available: ReadonlyArray<string>): string => {
   return `${JSON.stringify(id)} is no model ID that this key may use${near.length === 0 ? "; /model lists them" : `; near: ${near.join(", ")}`}`
 }
 
-export interface Conversation {
+interface Conversation {
   readonly client: Client
   readonly model: ModelName
   readonly url: string

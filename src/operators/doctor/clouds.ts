@@ -6,7 +6,7 @@ import type { Cloud } from "../../cloud/Provider.ts"
 import { cloudsOf, originOf } from "../../cloud/Providers.ts"
 import { type GatewaySettings, Settings } from "../../Settings.ts"
 import type { CloudSettings } from "../../settings/clouds.ts"
-import { rephrase } from "../../wire/OperatorError.ts"
+import { messageOf, rephrase } from "../../wire/OperatorError.ts"
 import { type Check, fail, ok, orFail, warn } from "./Finding.ts"
 
 /** Got as a call would get it. */
@@ -38,7 +38,7 @@ const dateOf = (origin: string) =>
         await body.dump()
         return Date.parse(String(headers.date))
       },
-      catch: (cause) => ({ message: cause instanceof Error ? cause.message : String(cause) })
+      catch: (cause) => ({ message: messageOf(cause) })
     })
   )
 

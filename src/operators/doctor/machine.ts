@@ -4,7 +4,7 @@ import { Effect, Option, Redacted } from "effect"
 import { cryptoFacts, describeCrypto, requireFips } from "../../fips.ts"
 import { openFilesLimit, tooFewFiles } from "../../openFiles.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
-import { isEveryAddress } from "../../settings/fields.ts"
+import { isEveryAddress, portOf } from "../../settings/fields.ts"
 import { exportedSignals, exporterVariable, telemetryWarnings } from "../../telemetry/telemetryLayer.ts"
 import { metricsPortOf, metricsPortsProblem } from "../../workers.ts"
 import { fail, ok, orFail, orStartFails, warn } from "./Finding.ts"
@@ -113,8 +113,9 @@ export const redisFound = Effect.fnUntraced(function* ({ redisUrl }: GatewaySett
 
 const endpointFound = Effect.fnUntraced(function* (endpoint: string) {
   if (!URL.canParse(endpoint)) return fail("an OTEL_ endpoint is no URL", "Write it as http://127.0.0.1:4318.")
-  const { hostname, port, protocol } = new URL(endpoint)
-  const number = Number(port) || (protocol === "https:" ? 443 : 80)
+  const url = new URL(endpoint)
+  const { hostname } = url
+  const number = portOf(url)
   const fix = "Start the collector, or correct OTEL_EXPORTER_OTLP_ENDPOINT."
   return yield* Effect.match(connects(hostname.replace(/^\[|\]$/g, ""), number), {
     onSuccess: () => ok(`${hostname}:${number} takes connections`),

@@ -8,7 +8,6 @@ import { requestable } from "../../catalog/Resolver.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
 import { activeClouds, type CloudSettings, requireCloud, sitesOf } from "../../settings/clouds.ts"
 import { settingsIn, unknownSettingLines } from "../../unknownSettings.ts"
-
 import { type Found, fail, ok, orFail, orStartFails, warn } from "./Finding.ts"
 
 /** `problem`: why settings could not be read. */

@@ -19,7 +19,7 @@ export const times = makeHistogram({ smallest: 0.5, largest: 1_800_000, factor: 
 
 export const emptyCounts = () => ({ requests: 0, failures: 0, durations: times.empty(), firsts: times.empty() })
 
-export interface DeploymentName {
+interface DeploymentName {
   readonly cloud: string
   readonly region: string
   readonly model: string

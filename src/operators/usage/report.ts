@@ -8,7 +8,7 @@ import type { Verdict } from "./chainCheck.ts"
 import { type Place, showPlace } from "./readFiles.ts"
 import { type Dimension, type Group, type Summary, type Totals, times } from "./summary.ts"
 
-export type KeyNames = ReadonlyMap<string, string>
+type KeyNames = ReadonlyMap<string, string>
 
 const percentile = (counts: Uint32Array | undefined, share: number): number | null => {
   const value = counts && times.percentile(counts, share)
