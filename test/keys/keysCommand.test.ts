@@ -338,6 +338,25 @@ describe("keys commands", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
+  it.effect(
+    "many are listed in time that grows with their number, not with its square",
+    () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const file = yield* keyFile
+        yield* createKey(file, { name: "first" })
+        const { keys, version } = JSON.parse(yield* fs.readFileString(file))
+        const many = Array.from({ length: 15_000 }, (_, n) => ({
+          ...keys[0],
+          id: `key_${n}`,
+          digest: n.toString(16).padStart(64, "0")
+        }))
+        yield* fs.writeFileString(file, JSON.stringify({ version, keys: many }))
+        assert.lengthOf((yield* listKeys(file, { json: false, spent: unread })).match(/^key_/gm) ?? [], 15_000)
+      }).pipe(Effect.provide(NodeFileSystem.layer)),
+    10_000
+  )
+
   it.effect("those that nobody uses are listed", () =>
     Effect.gen(function* () {
       const file = yield* keyFile

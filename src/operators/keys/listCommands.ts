@@ -91,8 +91,8 @@ const idleKeys = Effect.fnUntraced(function* (options: ListOptions, { keys }: Ke
 /** One row each, without columns in which no row has anything. */
 const listTable = <A>(items: ReadonlyArray<A>, uses: ReadonlyArray<Use>, columns: ReadonlyArray<Column<A>>): string => {
   const rows = items.map((item, n) => columns.map(([, cell]) => cell(item, uses[n])))
-  const isUsed = (_: string, at: number) => rows.some((row) => row[at] !== "-" && row[at] !== "all")
-  return table([columns.map(([head]) => head), ...rows].map((row) => row.filter(isUsed)))
+  const isUsed = columns.map((_, at) => rows.some((row) => row[at] !== "-" && row[at] !== "all"))
+  return table([columns.map(([head]) => head), ...rows].map((row) => row.filter((_, at) => isUsed[at])))
 }
 
 /** Callers without keys that are refused. */
