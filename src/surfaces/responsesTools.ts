@@ -122,7 +122,10 @@ export const screened = (given: Json | undefined): ReadonlyArray<ScreenedTool> =
     const tool = objectOf(value)
     if (tool.type === "namespace") return screened(tool.tools)
     const definitions = tool.type === "function" ? [tool, objectOf(tool.function)] : []
-    return definitions.map(({ name, parameters }) => ({ name: textOf(name) ?? "", schema: parameters }))
+    return definitions.map(({ name, parameters }) => ({
+      name: textOf(name) ?? textOf(tool.name) ?? "",
+      schema: parameters
+    }))
   })
 
 /** What a choice may name: tools that the caller executes. */

@@ -151,9 +151,14 @@ describe("refused with 400, and nothing goes upstream", () => {
   })
 
   it("a forbidden name in a tool of the chat format's shape", async () => {
-    const { type, ...nested } = toolWith("callback_url")
-    const got = await create(ask("hi", { tools: [{ type, function: nested }] }))
-    refused(got, 400, "invalid_request_error", /'probe'.*'callback_url'/)
+    const { type, name, parameters } = toolWith("callback_url")
+    for (const tool of [
+      { type, function: { name, parameters } },
+      { type, name, function: { parameters } }
+    ]) {
+      const got = await create(ask("hi", { tools: [tool] }))
+      refused(got, 400, "invalid_request_error", /'probe'.*'callback_url'/)
+    }
   })
 
   it("lets the allowed names pass", async () => {
