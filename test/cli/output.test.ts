@@ -39,6 +39,17 @@ describe("a command that is called wrong", () => {
   })
 })
 
+it.each(["doctor", "usage records.jsonl"])("%s says that its directory was removed", (args) => {
+  const gone = mkdtempSync(join(folder, "gone-"))
+  const main = new URL("../../src/main.ts", import.meta.url).pathname
+  const script = `rmdir "${gone}"; exec "${process.execPath}" "${main}" ${args}`
+  const { status, stderr } = spawnSync("sh", ["-c", script], { cwd: gone, encoding: "utf8" })
+  assert.deepStrictEqual(
+    [status, stderr],
+    [1, "gateway: the directory in which this runs was removed: change to another\n"]
+  )
+})
+
 describe("what a terminal would obey", () => {
   const command = sharedCommands()
   const { file } = keysFileWith(folder, { key_1: { name: "\u001b[31mred", owner: "a\nb" } })

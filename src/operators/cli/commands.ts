@@ -4,6 +4,7 @@ import { Effect, Layer } from "effect"
 import { CliOutput, Command } from "effect/cli"
 import { version } from "../../contract/version.ts"
 import { oneLine } from "../../limits/files.ts"
+import { OperatorError } from "../../wire/OperatorError.ts"
 import { catalogCommand } from "./catalog.ts"
 import { chatCommand } from "./chat.ts"
 import { doctorCommand } from "./doctor.ts"
@@ -40,6 +41,12 @@ const presenter = CliOutput.layerPresenter({
   }
 })
 
-export const command = Command.run(gateway, { version }).pipe(
+/** Relative names lead nowhere in a directory that was removed, and Node throws where it is asked for. */
+const inDirectory = Effect.try({
+  try: () => process.cwd(),
+  catch: () => new OperatorError({ message: "the directory in which this runs was removed: change to another" })
+})
+
+export const command = Effect.andThen(inDirectory, Command.run(gateway, { version })).pipe(
   Effect.provide(Layer.merge(NodeServices.layer, presenter))
 )
