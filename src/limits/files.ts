@@ -154,7 +154,12 @@ const giveTo = Effect.fnUntraced(function* (path: string, to: FileSystem.File.In
   const uid = Option.getOrUndefined(isRoot ? to.uid : now.uid)
   const gid = Option.getOrUndefined(to.gid)
   if (uid === undefined || gid === undefined) return
-  if (uid !== Option.getOrUndefined(now.uid) || gid !== Option.getOrUndefined(now.gid)) yield* fs.chown(path, uid, gid)
+  if (uid === Option.getOrUndefined(now.uid) && gid === Option.getOrUndefined(now.gid)) return
+  const advice = `it is to stay with its group ${gid}: run this as a member of that group, or as root`
+  yield* Effect.mapError(
+    fs.chown(path, uid, gid),
+    (cause) => new OperatorError({ message: `${advice} (${writeProblem(cause)})` })
+  )
 })
 
 /**

@@ -100,6 +100,32 @@ describe.each(codes)("%s", (code, reason, words) => {
   )
 })
 
+it.effect("a file whose group this user may not give says who may", () =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const folder = yield* files.makeTempDirectoryScoped()
+    const path = join(folder, "keys.json")
+    yield* files.writeFileString(path, "{}")
+    const other = (info: FileSystem.File.Info) => ({ ...info, gid: Option.some(65_532) })
+    const cause = Object.assign(new Error("EPERM: operation not permitted, chown"), { code: "EPERM" })
+    const refused = PlatformError.systemError({
+      _tag: "PermissionDenied",
+      module: "FileSystem",
+      method: "chown",
+      cause
+    })
+    const foreign = FileSystem.make({
+      ...files,
+      stat: (at) => Effect.map(files.stat(at), (info) => (at === path ? other(info) : info)),
+      chown: () => Effect.fail(refused)
+    })
+    const writing = Effect.provideService(writeAtomic(path, "[]"), FileSystem.FileSystem, foreign)
+    const { message } = yield* Effect.flip(writing)
+    assert.include(message, "with its group 65532: run this as a member of that group, or as root (EPERM: operation")
+    assert.deepStrictEqual(yield* files.readDirectory(folder), ["keys.json"])
+  }).pipe(Effect.provide(NodeFileSystem.layer))
+)
+
 it.effect("a file that cannot be replaced leaves nothing beside it", () =>
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
