@@ -59,11 +59,11 @@ export const digestOf = (bytes: Buffer, { from, to }: Element): string | undefin
   digests[hexOf(bytes, elementAt(bytes, from, to))]
 
 const rsaPss = "2a864886f70d01010a"
-/** Ed25519 and Ed448, which have digests of their own. */
+/** EdDSA on its two curves, which have digests of their own. */
 const edwards: ReadonlySet<string> = new Set(["2b6570", "2b6571"])
 const sha2: ReadonlySet<string> = new Set(["608648016503040201", "608648016503040202", "608648016503040203"])
 
-/** Whether an algorithm is one of FIPS 186-5 with SHA-2. The parameters of RSA-PSS begin with its digest; without it, it is SHA-1. */
+/** Whether an algorithm is one of FIPS 186-5 with SHA-2. The parameters of RSA-PSS begin with its digest; without one, it is weak. */
 export const isStrong = (bytes: Buffer, algorithm: Element): boolean => {
   if (digestOf(bytes, algorithm) !== undefined) return true
   const [id, parameters] = childrenOf(bytes, algorithm)
