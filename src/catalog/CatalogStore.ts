@@ -169,7 +169,8 @@ const make = Effect.fnUntraced(function* ({ sites, paths, ...files }: CatalogSto
       initial: initial.text,
       every: pollInterval,
       take: Effect.fnUntraced(function* (text) {
-        const next = { ...texts, [role]: { file, text } }
+        // The other file may have changed with it, and not be read yet.
+        const next = { ...(yield* readTexts(files)), [role]: { file, text } }
         index = yield* indexOf(next)
         texts = next
         since = Date.now()

@@ -77,6 +77,11 @@ describe("CatalogStore", () => {
       yield* fs.writeFileString(`${directory}/catalog.json`, textOf(two, models[2]?.id ?? ""))
       yield* nextLog
       assert.deepStrictEqual(bases(), [models[2]?.id])
+      // Neither makes sense with what the other one held before.
+      yield* fs.writeFileString(`${directory}/overlay.json`, off(one))
+      yield* fs.writeFileString(`${directory}/catalog.json`, textOf(one, models[3]?.id ?? ""))
+      yield* nextLog
+      assert.deepStrictEqual(bases(), [models[3]?.id])
     }).pipe(Effect.provide(Files))
   )
 
