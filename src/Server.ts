@@ -19,6 +19,7 @@ import { limitGauges } from "./http/limitGauges.ts"
 import { requestMiddleware } from "./http/requestMiddleware.ts"
 import { CloudQuota } from "./limits/CloudQuota.ts"
 import { Keys } from "./limits/Keys.ts"
+import { leaseOf } from "./limits/limits.ts"
 import { Quota } from "./limits/Quota.ts"
 import { RateLimit } from "./limits/RateLimit.ts"
 import { layerMemory } from "./limits/sqliteStore.ts"
@@ -69,12 +70,12 @@ const usageLog = ({ settings, sandbox }: GatewayOptions) =>
 /** Keys, and the limits of keys, teams and clouds, with the store that counts them. */
 const limitLayers = (options: GatewayOptions) => {
   const { settings, sandbox } = options
-  const lease = Duration.sum(settings.streamCeiling, Duration.minutes(1))
+  const lease = leaseOf(settings)
   return Layer.mergeAll(
     CloudQuota.layer({ wait: settings.queueWait, share: settings.cloudQuotaShare }),
     Layer.mergeAll(
       Keys.layer({ file: settings.keysFile, grace: settings.keysGrace, sandbox }),
-      RateLimit.layer(settings.streamCeiling),
+      RateLimit.layer(lease),
       Quota.layer(lease)
     ).pipe(Layer.provideMerge(store(options)))
   )

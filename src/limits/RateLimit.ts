@@ -90,8 +90,8 @@ export class RateLimit extends Context.Service<RateLimit, Effect.Success<ReturnT
   "gateway/limits/RateLimit"
 ) {
   /**
-   * Counts in the shared store, and in this process alone while that store is unavailable. `ceiling`: the longest a stream may last
-   * (`GATEWAY_STREAM_CEILING`); a slot that a crashed process held is free after it.
+   * Counts in the shared store, and in this process alone while that store is unavailable. `lease`: the longest a slot may be held
+   * (`leaseOf`); one that a crashed process held is free after it.
    */
-  static readonly layer = (ceiling: Duration.Input) => Layer.effect(RateLimit, make(Duration.fromInputUnsafe(ceiling)))
+  static readonly layer = (lease: Duration.Input) => Layer.effect(RateLimit, make(Duration.fromInputUnsafe(lease)))
 }

@@ -84,6 +84,17 @@ export const limitsRequests = (caller: CallerIdentity): boolean => has(caller, "
 export const limitsStreams = (caller: CallerIdentity): boolean => has(caller, "streams")
 export const limitsUse = (caller: CallerIdentity): boolean => useNames.some((name) => has(caller, name))
 
+/** How long a request may hold what it has reserved: it may wait for the cloud's quota before its call begins. */
+export const leaseOf = (settings: {
+  readonly streamCeiling: Duration.Duration
+  readonly requestCeiling: Duration.Duration
+  readonly queueWait: Duration.Duration
+}): Duration.Duration =>
+  Duration.max(settings.streamCeiling, settings.requestCeiling).pipe(
+    Duration.sum(settings.queueWait),
+    Duration.sum(Duration.minutes(1))
+  )
+
 /** A calendar month or a day in UTC. */
 interface Period {
   readonly kind: "month" | "day"

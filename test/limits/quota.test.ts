@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import { estimateInput } from "../../src/catalog/Tokens.ts"
 import type { CallerIdentity } from "../../src/contract/Security.ts"
 import { Ledger, LedgerError } from "../../src/limits/Ledger.ts"
+import { leaseOf } from "../../src/limits/limits.ts"
 import { Quota } from "../../src/limits/Quota.ts"
 import { layerMemory } from "../../src/limits/sqliteStore.ts"
 import { callerWith, usedBy, whole } from "./support.ts"
@@ -15,6 +16,19 @@ const startingAt =
   (time: number) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     Effect.andThen(TestClock.setTime(time), effect)
+
+it("a request may hold what it reserved for as long as it may wait and run", () => {
+  const { minutes } = Duration
+  const lease = (streamCeiling: number, requestCeiling: number, queueWait: number) =>
+    Duration.toMinutes(
+      leaseOf({
+        streamCeiling: minutes(streamCeiling),
+        requestCeiling: minutes(requestCeiling),
+        queueWait: minutes(queueWait)
+      })
+    )
+  assert.deepStrictEqual([lease(15, 5, 0), lease(1, 5, 3)], [16, 9])
+})
 
 describe("Quota", () => {
   it.effect("every way out charges what was used, once, and gives the rest back", () =>
