@@ -10,6 +10,7 @@ import { isCallerId } from "../limits/limits.ts"
 const shutDown = new GatewayError({
   reason: "overloaded",
   message: "the gateway is shutting down; send the request again",
+  retryAfter: 1,
   code: "drained"
 })
 

@@ -2,7 +2,7 @@
  * Runs the requests of every surface, in these steps: read the body, find the route, screen the tools, ask the guards, prepare what is
  * sent, reserve limits, call the cloud. What waits is an effect; the rest is synchronous.
  */
-import { Context, Effect, Layer, Option, type Scope } from "effect"
+import { Context, Duration, Effect, Layer, Option, type Scope } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CatalogStore } from "../catalog/CatalogStore.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
@@ -24,7 +24,7 @@ import type { Counts, NamesModel, Prepared, Ready, ScreenedTool, Surface } from 
 import { adjustedHeaders } from "../vendors/adjustments.ts"
 import { inSlices } from "../wire/slices.ts"
 import { bodyReader } from "./body.ts"
-import { makeTerminations } from "./Drain.ts"
+import { makeTerminations, type OnTermination } from "./Drain.ts"
 import { Guarding, type ReplyGuards } from "./Guarding.ts"
 import { CurrentRecord, failWith, type RequestRecord } from "./RequestRecord.ts"
 import { makeResend } from "./refusedFields.ts"
@@ -52,7 +52,12 @@ const screenTools = (tools: ReadonlyArray<ScreenedTool>, mode: ScreenMode): Effe
   )
 
 /** Reserves what a request may use until its scope closes: a stream of its key, and tokens of its key's quota and of the cloud's. */
-const makeReserve = (limit: RateLimit["Service"], quota: Quota["Service"], cloud: CloudQuota["Service"]) =>
+const makeReserve = (
+  limit: RateLimit["Service"],
+  quota: Quota["Service"],
+  cloud: CloudQuota["Service"],
+  onTermination: OnTermination
+) =>
   Effect.fnUntraced(function* (caller: CallerIdentity, record: RequestRecord, { prepared, route }: Ready<Prepared>) {
     const { bodies, maxOutput, stream } = prepared
     const { deployment } = route
@@ -69,7 +74,18 @@ const makeReserve = (limit: RateLimit["Service"], quota: Quota["Service"], cloud
     // Last, because it may wait.
     if (deployment.quota === undefined) return
     const load = { requests: bodies.length, tokens: input + output }
-    yield* cloud.take(deployment, deployment.quota, caller, load, () => totalOf(record.charged))
+    const terminated = Effect.callback<never, GatewayError>((resume) => {
+      const stop = onTermination(caller, (error) => resume(Effect.fail(error)))
+      return Effect.sync(stop)
+    })
+    const taken = cloud.take(
+      deployment,
+      deployment.quota,
+      caller,
+      load,
+      () => totalOf(record.charged) ?? (record.sent ? undefined : 0)
+    )
+    yield* Effect.raceFirst(taken, terminated)
   })
 
 const totalOf = (tokens: Tokens | undefined): number | undefined => tokens && tokens.input + tokens.output
@@ -78,10 +94,15 @@ const make = Effect.gen(function* () {
   const settings = yield* Settings
   const catalog = yield* CatalogStore
   const clouds = yield* servingClouds
-  const reserve = makeReserve(yield* RateLimit, yield* Quota, yield* CloudQuota)
-  const streamReply = makeStreamReply(settings, yield* makeTerminations)
+  const onTermination = yield* makeTerminations
+  const reserve = makeReserve(yield* RateLimit, yield* Quota, yield* CloudQuota, onTermination)
+  const streamReply = makeStreamReply(settings, onTermination)
   const wholeReply = makeWholeReply(settings)
   const resend = makeResend()
+  const ceilings = {
+    stream: Duration.toMillis(settings.streamCeiling),
+    whole: Duration.toMillis(settings.requestCeiling)
+  }
   const guarding = Option.getOrUndefined(yield* Effect.serviceOption(Guarding))
 
   const handler = <Request extends NamesModel, P extends Prepared, E extends ApiError | MessagesError>(
@@ -96,7 +117,8 @@ const make = Effect.gen(function* () {
     const answer = (
       { prepared, route }: Ready<P>,
       record: RequestRecord,
-      replyGuards: ReplyGuards | undefined
+      replyGuards: ReplyGuards | undefined,
+      deadline: number
     ): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, Scope.Scope> => {
       const cloud = clouds.get(route.deployment.cloud)
       if (cloud === undefined) throw new Error(`${route.deployment.cloud} is not active`) // the resolver returns active clouds only
@@ -105,7 +127,7 @@ const make = Effect.gen(function* () {
       record.adjustedHeaders = record.adjusted === 0 ? undefined : adjustedHeaders(adjusted, thinkingAdjusted)
       record.cloud = cloud.name
       const { provider } = cloud
-      const call = { prepared, route, provider, record, replyGuards }
+      const call = { prepared, route, provider, record, replyGuards, deadline }
       return stream && protocol !== undefined
         ? streamReply({ ...call, protocol: protocol(prepared, provider.scrub(route)) })
         : wholeReply({ ...call, surface })
@@ -130,15 +152,13 @@ const make = Effect.gen(function* () {
         const ready = yield* resend.prepare(found, prepareFor)
         if (ready.prepared.maxOutput !== undefined) record.inputEstimate = inputEstimate
         yield* reserve(caller, record, ready)
-        if (!surfaces[purpose].rewritten) return yield* answer(ready, record, replyGuards)
-        return yield* resend.send(ready, record, prepareFor, (again) => answer(again, record, replyGuards))
+        // However often it is sent.
+        const deadline = performance.now() + ceilings[ready.prepared.stream ? "stream" : "whole"]
+        const send = (ready: Ready<P>) => answer(ready, record, replyGuards, deadline)
+        return yield* surfaces[purpose].rewritten ? resend.send(ready, record, prepareFor, send) : send(ready)
       },
       Effect.catch((error: GatewayError) =>
-        Effect.flatMap(CurrentRecord, (record) => {
-          const refused = failWith(record, error, surface.error)
-          if (record.sent) record.addServedHeaders()
-          return refused
-        })
+        Effect.flatMap(CurrentRecord, (record) => failWith(record, error, surface.error))
       )
     )
   }

@@ -213,8 +213,6 @@ export const makeResend = () => {
       const refused = refusedIn(error, prepared)
       // It was left out already, and is refused anyway.
       if (refused === undefined || refused.fields.some((field) => route.refused?.has(field))) return Effect.fail(error)
-      // The headers name this cloud also where the next attempt reaches none.
-      record.addServedHeaders()
       return Effect.flatMap(prepare(routeWithout(route, refused.fields), prepareFor), (again) =>
         send(again, record, prepareFor, call, [...found, refused])
       )

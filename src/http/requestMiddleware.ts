@@ -144,7 +144,8 @@ export const requestMiddleware = (documents: ReadonlySet<string>) =>
       /** The reply with all its headers; its status and size go to the record. */
       const completed = (record: RequestRecord, reply: HttpServerResponse.HttpServerResponse) => {
         record.status = reply.status
-        if (!record.stream) {
+        if (record.sent) record.addServedHeaders()
+        if (reply.body._tag !== "Stream") {
           record.bytesOut = "contentLength" in reply.body ? (reply.body.contentLength ?? 0) : 0
         }
         return HttpServerResponse.setHeaders(reply, {

@@ -22,6 +22,8 @@ interface StreamReplyOptions extends Ready<Prepared> {
   readonly provider: Provider["Service"]
   readonly record: RequestRecord
   readonly replyGuards?: ReplyGuards | undefined
+  /** When it must have ended, in milliseconds of `performance.now()`. */
+  readonly deadline: number
   readonly protocol: Protocol
 }
 
@@ -50,7 +52,7 @@ const startingWith = <A, E>(first: A | undefined, rest: Pull.Pull<A, E>): Pull.P
   })
 }
 
-type Limits = Pick<GatewaySettings, "heartbeat" | "scanMode" | "streamIdleTimeout" | "streamCeiling">
+type Limits = Pick<GatewaySettings, "heartbeat" | "scanMode" | "streamIdleTimeout">
 
 export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
   Effect.fnUntraced(function* (options: StreamReplyOptions) {
@@ -115,7 +117,7 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
       heartbeat: limits.heartbeat,
       idle: limits.streamIdleTimeout,
       lastBytesAt: () => record.attempts.at(-1)?.lastBytesAt ?? 0,
-      ceiling: limits.streamCeiling,
+      deadline: options.deadline,
       onTermination: (end) => (record.caller === undefined ? () => {} : onTermination(record.caller, end)),
       onEnd: (error) => callSpan()?.fail(error),
       destroy: (error) => {
@@ -157,7 +159,6 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
       })
     )
     yield* Effect.addFinalizer((exit) => Effect.map(inSlices(toolCalls.scan()), () => recordEnd(Exit.isFailure(exit))))
-    record.addServedHeaders()
     // The request's body has been sent, and is no longer held.
     record.takeMemory(-requestMemory)
     return HttpServerResponse.stream(Stream.fromPull(Effect.succeed(startingWith(first, pull))), response)

@@ -1,5 +1,5 @@
 /** A whole reply: makes the calls that a request needs, within one time limit, and records what each of them used. */
-import { Duration, Effect, Result } from "effect"
+import { Effect, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { faultError } from "../cloud/fault.ts"
 import type { Provider, Reply } from "../cloud/Provider.ts"
@@ -17,6 +17,8 @@ interface WholeReplyOptions<P extends Prepared> extends Ready<P> {
   readonly provider: Provider["Service"]
   readonly record: RequestRecord
   readonly replyGuards?: ReplyGuards | undefined
+  /** When it must have ended, in milliseconds of `performance.now()`. */
+  readonly deadline: number
   readonly surface: Pick<Surface<never, P, ApiError | MessagesError>, "answer" | "beforeAnswer" | "errorAt" | "join">
 }
 
@@ -37,12 +39,11 @@ const recordAnswer = (record: RequestRecord, { span }: Reply, answer: ScannedAns
   record.flags += flags
 }
 
-type Limits = Pick<GatewaySettings, "callConcurrency" | "requestCeiling" | "scanMode">
+type Limits = Pick<GatewaySettings, "callConcurrency" | "scanMode">
 
 const json = { contentType: "application/json" }
 
-export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Limits) => {
-  const ceiling = Duration.toMillis(requestCeiling)
+export const makeWholeReply = ({ callConcurrency, scanMode }: Limits) => {
   /** Reads the reply, scans its tool calls and has it guarded. */
   const readReply = Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>, reply: Reply) {
     const { record, prepared, provider, replyGuards, route, surface } = options
@@ -63,9 +64,8 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
     return { ...answer, body: yield* replyGuards.reply(answer.body, reply.body) }
   })
 
-  /** `deadline`: when the reply must have ended, in milliseconds of `performance.now()`. */
-  const callCloud = <P extends Prepared>(options: WholeReplyOptions<P>, body: JsonObject, deadline: number) => {
-    const { prepared, provider, record, route } = options
+  const callCloud = <P extends Prepared>(options: WholeReplyOptions<P>, body: JsonObject) => {
+    const { deadline, prepared, provider, record, route } = options
     const sent = provider.send({ route, operation: prepared.operation, body: () => body, record, deadline })
     return Effect.flatMap(sent, (reply) =>
       readReply(options, reply).pipe(
@@ -86,15 +86,12 @@ export const makeWholeReply = ({ callConcurrency, requestCeiling, scanMode }: Li
 
   /** Several calls run side by side; the first that fails ends the others. */
   return Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>) {
-    const { record, prepared, replyGuards, surface } = options
-    const deadline = performance.now() + ceiling
+    const { prepared, replyGuards, surface } = options
     const answered = yield* Effect.forEach(
       prepared.bodies,
-      (body, at) =>
-        Effect.mapError(callCloud(options, body, deadline), (error) => surface.errorAt?.(error, at) ?? error),
+      (body, at) => Effect.mapError(callCloud(options, body), (error) => surface.errorAt?.(error, at) ?? error),
       { concurrency: callConcurrency }
     )
-    record.addServedHeaders()
     const [{ answer, reply }] = answered
     const answers = answered.map(({ answer }) => answer)
     const body = surface.join?.(prepared, answers) ?? answer.body

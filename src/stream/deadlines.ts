@@ -27,8 +27,8 @@ export interface DeadlineOptions {
   readonly idle: Duration.Duration
   /** When bytes of the cloud came last, in milliseconds of `performance.now()`. */
   readonly lastBytesAt: () => number
-  /** Longest whole reply, from the call on. */
-  readonly ceiling: Duration.Duration
+  /** When the whole reply must have ended, in milliseconds of `performance.now()`. */
+  readonly deadline: number
   /** Calls `end` when the reply must end for another reason: a revoked key, a server that stops. Returns how to unsubscribe. */
   readonly onTermination: (end: (error: GatewayError) => void) => () => void
   /** Called with why the reply is ended, before the call is given up. */
@@ -48,8 +48,8 @@ export const withDeadlines =
       Channel.fromTransform((_, scope) =>
         Effect.gen(function* () {
           const handoff = makeHandoff<Arr.NonEmptyReadonlyArray<A | typeof keepAlive>, GatewayError | Cause.Done>()
-          const startedAt = performance.now()
-          const activity: Activity = { startedAt, emittedAt: startedAt, waitingSince: startedAt }
+          const now = performance.now()
+          const activity: Activity = { emittedAt: now, waitingSince: now }
           const callScope = yield* Scope.fork(scope)
           const reader = yield* readAhead(self, handoff, activity, callScope).pipe(
             Effect.forkIn(scope, { startImmediately: true })
@@ -62,7 +62,6 @@ export const withDeadlines =
 
 /** When something happened last, in milliseconds of `performance.now()`. */
 interface Activity {
-  readonly startedAt: number
   emittedAt: number
   /** Since when the cloud has been waited for; undefined while the caller is. */
   waitingSince: number | undefined
@@ -107,10 +106,9 @@ const startClock = Effect.fnUntraced(function* <A>(
   reader: Fiber.Fiber<unknown, unknown>
 ) {
   const context = yield* Effect.context<Scope.Scope>()
-  const { destroy, lastBytesAt, onEnd, onTermination } = options
+  const { deadline, destroy, lastBytesAt, onEnd, onTermination } = options
   const heartbeat = Duration.toMillis(options.heartbeat)
   const idle = Duration.toMillis(options.idle)
-  const ceilingAt = activity.startedAt + Duration.toMillis(options.ceiling)
   const endWith = (error: GatewayError) =>
     Effect.runForkWith(context)(
       Effect.sync(() => onEnd(error)).pipe(
@@ -126,12 +124,12 @@ const startClock = Effect.fnUntraced(function* <A>(
     const { emittedAt, waitingSince } = activity
     const at = performance.now()
     const idleAt = waitingSince === undefined ? Number.POSITIVE_INFINITY : Math.max(waitingSince, lastBytesAt()) + idle
-    if (at >= Math.min(ceilingAt, idleAt)) return endWith(idleAt < ceilingAt ? idleError : ceilingError)
+    if (at >= Math.min(deadline, idleAt)) return endWith(idleAt < deadline ? idleError : ceilingError)
     if (at - emittedAt >= heartbeat) {
       activity.emittedAt = at
       offer([keepAlive])
     }
-    timer = setTimeout(tick, Math.max(1, Math.min(ceilingAt, idleAt, activity.emittedAt + heartbeat) - at))
+    timer = setTimeout(tick, Math.max(1, Math.min(deadline, idleAt, activity.emittedAt + heartbeat) - at))
   }
   yield* Effect.acquireRelease(
     Effect.sync(() => {

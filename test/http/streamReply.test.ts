@@ -14,7 +14,7 @@ const [model = assert.fail()] = Result.getOrThrow(shippedCatalog).models
 const [deployment = assert.fail()] = model.deployments
 
 const limit = Duration.minutes(1)
-const limits = { heartbeat: limit, scanMode: "spec", streamIdleTimeout: limit, streamCeiling: limit } as const
+const limits = { heartbeat: limit, scanMode: "spec", streamIdleTimeout: limit } as const
 
 const makeRecord = () =>
   new RequestRecord({
@@ -34,7 +34,8 @@ const replyOf = (record: RequestRecord, events: Stream.Stream<Event, GatewayErro
   prepared: { operation: "inference", bodies: [{}], stream: true } as never,
   route: { model, deployment, level: "il2" } as never,
   provider: { stream: () => events, scrub: () => (text: string) => text } as never,
-  record
+  record,
+  deadline: performance.now() + 60_000
 })
 
 it.effect("a key may begin another stream when its caller has the last event", () =>

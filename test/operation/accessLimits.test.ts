@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -254,6 +254,25 @@ describe("the end of a key", () => {
     await refusedAfter(secrets.graceless)
     assert.strictEqual((await models(secrets.rotated)).status, 200)
   })
+})
+
+it("a request that waits for the cloud's quota is not sent when its key is removed", async () => {
+  const own = mkdtempSync(join(directory, "own-"))
+  const { file, secrets, write } = keysFileWith(own, { first: {}, waiting: {} })
+  const overlay = join(own, "overlay.json")
+  writeFileSync(overlay, JSON.stringify({ models: { "claude-sonnet-4-5": { bedrock: { quota: { requests: 1 } } } } }))
+  const limited = await startGateway({
+    settings: { GATEWAY_KEYS_FILE: file, GATEWAY_CATALOG_OVERLAY: overlay, GATEWAY_QUEUE_WAIT: "2 minutes" },
+    sandbox: true
+  })
+  assert.strictEqual((await ask(limited.url, secrets.first, "messages", "hello")).status, 200)
+  const waiting = ask(limited.url, secrets.waiting, "messages", "hello")
+  write({ first: {} })
+  const { headers, json, status } = await waiting
+  assert.deepStrictEqual([status, headers.get("x-gateway-served-by")], [401, null])
+  assert.include(json.error.message, "no longer gives access")
+  assert.lengthOf(limited.calls(), 1)
+  await limited.stop()
 })
 
 describe("counting tokens", () => {

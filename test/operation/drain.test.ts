@@ -71,6 +71,8 @@ describe.concurrent("SIGTERM", () => {
       assert.strictEqual(ended.status, 503)
       assert.match(ended.headers.get("x-request-id") ?? "", /^[0-9a-f-]{36}$/)
       assert.strictEqual(ended.headers.get("connection"), "close")
+      assert.strictEqual(ended.headers.get("retry-after"), "1")
+      assert.strictEqual(ended.headers.get("x-gateway-served-level"), "il5")
       assert.match(await ended.text(), /"type":"api_error","message":"[^"]*shutting down/)
       await unsent.until(/^HTTP\/1.1 503 .*"type":"api_error".*shutting down/s)
       const { code, stderr } = await gateway.ended

@@ -36,7 +36,7 @@ const running = async (limits: { readonly [L in "heartbeat" | "idle" | "ceiling"
   const options: DeadlineOptions = {
     heartbeat: Duration.millis(limits.heartbeat ?? 60_000),
     idle: Duration.millis(limits.idle ?? 60_000),
-    ceiling: Duration.millis(limits.ceiling ?? 60_000),
+    deadline: performance.now() + (limits.ceiling ?? 60_000),
     lastBytesAt: () => seen.lastBytesAt,
     onTermination: (listener) => {
       end = listener

@@ -44,7 +44,7 @@ export const replied = (
       heartbeat: Duration.minutes(1),
       idle: Duration.minutes(1),
       lastBytesAt: () => 0,
-      ceiling: Duration.minutes(1),
+      deadline: performance.now() + 60_000,
       onTermination: () => () => {},
       onEnd: nothing,
       destroy: nothing

@@ -311,11 +311,13 @@ describe("on the wire", () => {
   const byPlace = refusalOf
   /** Milliseconds before it answers what it does not refuse. */
   let pause = 0
+  /** The same of what it refuses. */
+  let refusing = 0
   let failing = false
   beforeAll(async () => {
     upstream = await fakeUpstream(async (socket, { body, path }) => {
       const message = refusalOf(JSON.parse(body))
-      if (message === undefined) await sleep(pause)
+      await sleep(message === undefined ? pause : refusing)
       if (message !== undefined || failing) {
         const error = { type: "error", error: { type: "invalid_request_error", message: message ?? "something else" } }
         socket.write(reply("400 Bad Request", JSON.stringify(error)))
@@ -336,6 +338,7 @@ describe("on the wire", () => {
     refused = []
     refusalOf = byPlace
     pause = 0
+    refusing = 0
     failing = false
   })
   afterAll(async () => {
@@ -388,6 +391,16 @@ describe("on the wire", () => {
     assert.lengthOf(bodies, 4)
     assert.strictEqual(got.status, 400)
     assert.match(got.json.error.message, /^d1: Extra inputs/)
+  })
+
+  it("all within the one time limit of the request", async () => {
+    const own = await startGateway({ settings: { ...cloudsAt(upstream.url), GATEWAY_REQUEST_CEILING: "800 millis" } })
+    refused = ["one", "two"].map((name) => [name, isIn(name)])
+    refusing = 600
+    const got = await post(`${own.url}/v1/messages`, message("claude-sonnet-4-5:il5", "hi", { one: 1, two: 2 }))
+    assert.strictEqual(got.status, 504)
+    assert.strictEqual(got.headers.get("x-gateway-served-level"), "il5")
+    await own.stop()
   })
 
   it("what makes a request what it is stays the caller's to mend", async () => {

@@ -1,6 +1,6 @@
 /** A whole reply that is large holds up no other request, whatever its calls hold (docs/decisions.md#work-in-slices). */
 import { assert, it } from "@effect/vitest"
-import { Duration, Effect, Fiber } from "effect"
+import { Effect, Fiber } from "effect"
 import type { Provider } from "../../../src/cloud/Provider.ts"
 import { makeWholeReply } from "../../../src/http/wholeReply.ts"
 import { chat as chatSurface } from "../../../src/surfaces/chat.ts"
@@ -38,8 +38,17 @@ const replyOf = (surface: unknown, prepared: object, body: object, span = noSpan
   } as unknown as Provider["Service"]
   const record = emptyRecord()
   const ready = { route: {}, prepared: { bodies: [{}], ...prepared } } as unknown as Ready<Prepared>
-  const whole = makeWholeReply({ callConcurrency: 1, requestCeiling: Duration.minutes(1), scanMode: "spec" })
-  return { record, reply: whole({ surface: surface as typeof messages, provider, record, ...ready } as never) }
+  const whole = makeWholeReply({ callConcurrency: 1, scanMode: "spec" })
+  return {
+    record,
+    reply: whole({
+      surface: surface as typeof messages,
+      deadline: performance.now() + 60_000,
+      provider,
+      record,
+      ...ready
+    } as never)
+  }
 }
 
 it("is scanned in slices", { timeout: 60_000 }, async () => {
