@@ -1,5 +1,5 @@
 /** What replicas share in Redis (`GATEWAY_REDIS_URL`): the ledger, keys that are refused, and the board of their states. */
-import { Clock, Duration, Effect, Layer } from "effect"
+import { Duration, Effect, Layer } from "effect"
 import * as Redis from "effect/persistence/Redis"
 import { type Account, Ledger, LedgerError } from "./Ledger.ts"
 import { bounded, layerConnection, reasonOf } from "./redisConnection.ts"
@@ -7,25 +7,25 @@ import { makeRedisLedger, type RedisLedgerOptions } from "./redisLedger.ts"
 import { boardName } from "./redisScripts.ts"
 import { boardMemory, StatusBoard } from "./replicas.ts"
 
-/** Each process has a key of its own, which expires; a sorted set has their names by the time they were written. */
+/** Each process has a key of its own, which expires, and its name in a set. No time of a process's own counts: clocks differ. */
 const makeStatusBoard = Effect.map(Redis.Redis, (redis) => {
   const send = <A>(command: string, ...args: ReadonlyArray<string>) => bounded(redis.send<A>(command, ...args))
-  const oldest = Effect.map(Clock.currentTimeMillis, (now) => String(now - boardMemory))
   return StatusBoard.of({
     post: Effect.fnUntraced(function* (id: string, text: () => string) {
       if ((yield* send<number>("EXISTS", `${boardName}:watched`)) === 0) return false
       yield* send("SET", `${boardName}:of:${id}`, text(), "PX", String(boardMemory))
-      yield* send("ZADD", boardName, String(yield* Clock.currentTimeMillis), id)
-      yield* send("ZREMRANGEBYSCORE", boardName, "-inf", yield* oldest)
+      yield* send("ZADD", boardName, "0", id)
       yield* send("PEXPIRE", boardName, String(boardMemory))
       return true
     }),
     read: Effect.gen(function* () {
       yield* send("SET", `${boardName}:watched`, "1", "PX", String(boardMemory))
-      const ids = yield* send<ReadonlyArray<string>>("ZRANGEBYSCORE", boardName, yield* oldest, "+inf")
+      const ids = yield* send<ReadonlyArray<string>>("ZRANGE", boardName, "0", "-1")
       const texts = yield* Effect.forEach(ids, (id) => send<string | null>("GET", `${boardName}:of:${id}`), {
         concurrency: 16
       })
+      const gone = ids.filter((_, at) => texts[at] === null)
+      if (gone.length > 0) yield* send("ZREM", boardName, ...gone)
       return texts.filter((text) => text !== null)
     })
   })

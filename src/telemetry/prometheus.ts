@@ -32,15 +32,18 @@ export const prometheusLayer = (options: { readonly host: string; readonly port:
         response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }).end(text)
       }
       const handlers = new Map<string, RequestListener>([["/metrics", metrics]])
+      const pathOf = ({ url = "" }: IncomingMessage): string => url.split("?", 1)[0] ?? ""
       /**
        * Why a request is not answered. On loopback a web page must not reach it under a name of its own (DNS rebinding).
        * Metrics may be asked for under any name: a container may know this machine by another.
        */
-      const refuse = ({ headers, method, url = "" }: IncomingMessage): readonly [number, string] | undefined => {
-        if (!handlers.has(url)) return [404, "not found"]
+      const refuse = (request: IncomingMessage): readonly [number, string] | undefined => {
+        const { headers, method } = request
+        const path = pathOf(request)
+        if (!handlers.has(path)) return [404, "not found"]
         if (method !== "GET" && method !== "HEAD") return [405, "only GET"]
         const named = headers.host?.replace(/:\d+$/, "") ?? options.host
-        return url !== "/metrics" && isLoopback(options.host) && !isLoopback(named)
+        return path !== "/metrics" && isLoopback(options.host) && !isLoopback(named)
           ? [421, "ask by a name of loopback, such as localhost, or set GATEWAY_METRICS_HOST"]
           : undefined
       }
@@ -49,7 +52,7 @@ export const prometheusLayer = (options: { readonly host: string; readonly port:
         if (response.destroyed) return
         request.resume()
         const refused = refuse(request)
-        if (refused === undefined) return handlers.get(request.url ?? "")?.(request, response)
+        if (refused === undefined) return handlers.get(pathOf(request))?.(request, response)
         const [status, text] = refused
         if (status === 405) response.setHeader("allow", "GET, HEAD")
         response.writeHead(status, { "content-type": "text/plain; charset=utf-8" }).end(`${text}\n`)

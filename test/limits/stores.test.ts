@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, type Layer, Result } from "effect"
+import { Clock, Duration, Effect, type Layer, Result } from "effect"
 import { afterAll, beforeAll } from "vitest"
 import type { CallerIdentity } from "../../src/contract/Security.ts"
 import { type Account, type Demand, Ledger, type LedgerError } from "../../src/limits/Ledger.ts"
@@ -449,4 +449,27 @@ describe.skipIf(!hasRedis)("in Redis", () => {
   })
   afterAll(() => redis.stop())
   conforms(() => layerRedis(redis.url))
+
+  it.live("shows all processes, however their clocks differ", () =>
+    Effect.gen(function* () {
+      const board = yield* StatusBoard
+      yield* board.read
+      for (const [id, off] of [
+        ["on time", 0],
+        ["ahead", 60_000],
+        ["behind", -60_000]
+      ] as const) {
+        const clock: Clock.Clock = Object.assign(Object.create(yield* Clock.Clock), {
+          currentTimeMillis: Effect.sync(() => Date.now() + off),
+          currentTimeMillisUnsafe: () => Date.now() + off
+        })
+        yield* Effect.provideService(
+          board.post(id, () => id),
+          Clock.Clock,
+          clock
+        )
+      }
+      assert.includeMembers([...(yield* board.read)], ["ahead", "behind", "on time"])
+    }).pipe(Effect.provide(layerRedis(redis.url)))
+  )
 })

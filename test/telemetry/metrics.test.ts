@@ -178,6 +178,7 @@ describe("after a known series of requests", () => {
     )
     assert.match(text, /^gen_ai_client_inference_duration_seconds_count\{.*claude-sonnet-4-5.*\} 3$/m)
     assert.match(text, /^gen_ai_client_inference_usage_output_tokens_total\{.*gateway_level="il5".*\} \d+$/m)
+    assert.strictEqual((await fetch(`${gateway.metrics()}?name[]=up`)).status, 200)
     assert.strictEqual((await fetch(new URL("/nothing", gateway.metrics()))).status, 404)
     assert.strictEqual((await fetch(`${gateway.url}/metrics`)).status, 404)
   })
