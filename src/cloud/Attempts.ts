@@ -114,14 +114,16 @@ const makeAttempts = Effect.gen(function* () {
       const response = yield* withBreaker(circuit, Effect.mapError(sent, clientError))
       attempt.requestId = requestIdOf(response)
       span.answered(response.status)
-      if (limited.has(response.status))
-        regions.markLimited(call.route.deployment, region, retryAfterOf(response.headers))
       const refused = refuseHead(typeOf(cloud, call), response)
       if (refused !== undefined) return yield* refused
       if (response.status === 200) return { response, attempt }
       // The status is enough where the body cannot be read, or does not come.
       const text = yield* Effect.orElseSucceed(Effect.timeout(response.text, refusalTime), () => "")
-      return yield* faultError(statusFault(response.status, response.headers, text), scrub(call.route))
+      const error = faultError(statusFault(response.status, response.headers, text), scrub(call.route))
+      if (limited.has(error.upstreamStatus)) {
+        regions.markLimited(call.route.deployment, region, retryAfterOf(response.headers))
+      }
+      return yield* error
     })
 
     return ({ body, call, headers }: Printed) => {

@@ -91,9 +91,15 @@ const entra = Effect.fnUntraced(function* (settings: Credentials, network: INetw
   return { headers: sameHeaders(Effect.map(cache.get, bearer)), refresh: cache.refresh }
 })
 
-/** Where the endpoint's cloud issues tokens, and for what. */
+/**
+ * Where tokens are issued, and for what: as the endpoint is named where it is Azure's own, else as the authority is. A private address
+ * is in the government's cloud.
+ */
 export const azureCloud = ({ endpoint, authorityHost }: Pick<Credentials, "endpoint" | "authorityHost">) => {
-  const domain = hostOf(endpoint).endsWith(".azure.us") ? "us" : "com"
+  const named = [endpoint, ...Option.toArray(authorityHost)].flatMap(
+    (url) => /\.(?:azure|microsoftonline)\.(us|com)$/.exec(hostOf(url))?.[1] ?? []
+  )
+  const domain = named[0] ?? "us"
   const authority = Option.getOrElse(authorityHost, () => `https://login.microsoftonline.${domain}`)
   return {
     authority: authority.replace(/\/+$/, ""),

@@ -62,7 +62,10 @@ describe("azureCloud", () => {
     ["https://a.openai.azure.us", undefined, ["https://login.microsoftonline.us", "us"]],
     ["https://a.cognitiveservices.azure.us", undefined, ["https://login.microsoftonline.us", "us"]],
     ["https://a.openai.azure.com", undefined, ["https://login.microsoftonline.com", "com"]],
-    ["https://a.openai.azure.us.evil.com", undefined, ["https://login.microsoftonline.com", "com"]],
+    ["https://a.openai.azure.us.evil.com", undefined, ["https://login.microsoftonline.us", "us"]],
+    ["https://openai.private.mil", undefined, ["https://login.microsoftonline.us", "us"]],
+    ["https://openai.private.mil", "https://login.microsoftonline.com", ["https://login.microsoftonline.com", "com"]],
+    ["http://127.0.0.1:1", "https://login.microsoftonline.us", ["https://login.microsoftonline.us", "us"]],
     ["https://a.openai.azure.us", "https://login.example/", ["https://login.example", "us"]]
   ] as const) {
     it(`${endpoint} ${authorityHost ?? ""}`, () => {

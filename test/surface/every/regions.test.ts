@@ -18,7 +18,7 @@ const [base] = shipped.models.filter(({ deployments }: { deployments: ReadonlyAr
 )
 const model = `${base.id}:fedramp-high`
 // A model for each test, because what a region said is remembered for its deployment.
-const ids = ["one", "two", "three", "four", "five"].map((name) => `${base.id}-${name}`)
+const ids = ["one", "two", "three", "four", "five", "six"].map((name) => `${base.id}-${name}`)
 const catalog = {
   models: [
     base,
@@ -94,13 +94,19 @@ const home = async (name: string): Promise<string> => {
 }
 
 describe("a deployment with several regions", () => {
-  it.each([false, true])(
-    "asks the next one when one is at its limit, and remembers it (stream: %s)",
-    async (stream) => {
-      const name = ids[stream ? 1 : 0] ?? ""
+  const limit = { status: "429 Too Many Requests", headers: { "retry-after": "30" } }
+  const spent = { status: "400 Bad Request", headers: { "x-amzn-errortype": "ServiceQuotaExceededException" } }
+  it.each([
+    [false, limit, "one"],
+    [true, limit, "two"],
+    [false, spent, "six"]
+  ] as const)(
+    "asks the next one when one is at its limit, and remembers it (stream: %s, %j)",
+    async (stream, answer, end) => {
+      const name = `${base.id}-${end}`
       const first = await home(name)
       assert.include(regions, first)
-      answers.set(first, { status: "429 Too Many Requests", headers: { "retry-after": "30" } })
+      answers.set(first, answer)
 
       const got = await ask(name, stream)
       assert.strictEqual(got.status, 200, got.text)
@@ -132,6 +138,13 @@ describe("a deployment with several regions", () => {
     assert.isAtLeast(got.status, 500)
     assert.lengthOf(asked, 2)
     assert.strictEqual(got.headers.get("x-gateway-served-by"), `vertex/${asked[1]}`)
+  })
+
+  it("records what was sent of a stream that was refused", async () => {
+    for (const region of regions) answers.set(region, { status: "400 Bad Request" })
+    const got = await ask(`${base.id}-five`, true)
+    const record = await recordOf(got.headers.get("request-id"))
+    assert.deepInclude(record?.bytes, { out: Buffer.byteLength(got.text) })
   })
 
   it("keeps a refusal that is no limit", async () => {
