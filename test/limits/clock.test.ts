@@ -138,7 +138,7 @@ describe("a clock that is set back", () => {
 /** Files that ask for the time of day, which is what they need: the rest measures by a clock that is never set. */
 const timesOfDay = [
   // Days and months, expiries of keys, leases that processes share.
-  ...["limits/Quota.ts", "limits/Keys.ts", "limits/sqliteStore.ts", "limits/redisStore.ts", "http/authenticate.ts"],
+  ...["limits/Quota.ts", "limits/Keys.ts", "limits/sqliteStore.ts", "http/authenticate.ts"],
   // Lifetimes of tokens and certificates.
   ...["identity/identityLayer.ts", "identity/token.ts"],
   // Since when something is in force, when a request came, what a page shows.
