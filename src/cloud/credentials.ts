@@ -1,5 +1,5 @@
 /** How requests to a cloud are authenticated, and why they cannot be; with a bearer token that is refreshed before it expires. */
-import { Clock, Data, Duration, Effect, Redacted } from "effect"
+import { Clock, Data, Duration, Effect, Fiber, Redacted } from "effect"
 import { steadyMillis } from "../wire/steady.ts"
 
 /**
@@ -124,8 +124,8 @@ export const makeTokenCache = Effect.fnUntraced(function* (acquire: Effect.Effec
   let expiresAt = 0
   let replaceAt = 0
 
-  // With less than no time to live only a run in progress is shared. It goes on when the caller who began it leaves.
-  const shared = yield* acquire.pipe(
+  // With less than no time to live only a run in progress is shared.
+  const run = yield* acquire.pipe(
     waitForToken,
     Effect.withSpan("credentials refresh"),
     Effect.flatMap((token) =>
@@ -139,12 +139,14 @@ export const makeTokenCache = Effect.fnUntraced(function* (acquire: Effect.Effec
     ),
     Effect.cachedWithTTL(Duration.negativeInfinity)
   )
+  // The scope waits for it, too: a run whose last caller has left would be given up.
+  const shared = Effect.flatMap(Effect.forkIn(run, scope, { startImmediately: true }), Fiber.join)
 
   const get = Effect.flatMap(steadyMillis, (now) => {
     if (current === undefined || now >= expiresAt - marginMillis) return shared
     if (now < replaceAt) return Effect.succeed(current)
     replaceAt = now + pauseMillis
-    return shared.pipe(Effect.ignore, Effect.forkIn(scope), Effect.as(current))
+    return run.pipe(Effect.ignore, Effect.forkIn(scope), Effect.as(current))
   })
 
   const isCurrent = ({ authorization }: AuthHeaders) =>

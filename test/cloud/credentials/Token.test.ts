@@ -36,6 +36,19 @@ describe("makeTokenCache", () => {
     })
   )
 
+  it.effect("goes on when the only caller that waits leaves", () =>
+    Effect.gen(function* () {
+      const { state, acquire } = service()
+      const cache = yield* makeTokenCache(acquire)
+      const left = yield* Effect.forkChild(cache.get, { startImmediately: true })
+      yield* TestClock.adjust("500 millis")
+      yield* Fiber.interrupt(left)
+      yield* TestClock.adjust("500 millis")
+      assert.strictEqual(Redacted.value(yield* cache.get), "t1")
+      assert.strictEqual(state.calls, 1)
+    })
+  )
+
   it.effect("replaces a token in the background five minutes early, without a wait", () =>
     Effect.gen(function* () {
       const { state, acquire } = service()
