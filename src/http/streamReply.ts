@@ -119,7 +119,10 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
       lastBytesAt: () => record.attempts.at(-1)?.lastBytesAt ?? 0,
       deadline: options.deadline,
       onTermination: (end) => (record.caller === undefined ? () => {} : onTermination(record.caller, end)),
-      onEnd: (error) => callSpan()?.fail(error),
+      // A call that has ended well did not fail because its caller reads slowly.
+      onEnd: (error) => {
+        if (progress.end === undefined) callSpan()?.fail(error)
+      },
       destroy: (error) => {
         endWith(error)
         fiber.interruptUnsafe()

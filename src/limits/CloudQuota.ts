@@ -146,7 +146,6 @@ const makeAdmission = (quota: CloudLimits, share: number, longest: number) => {
 
   /** Admits requests that fit, teams in turn, and refuses those that have waited long enough. */
   const serve = (): void => {
-    clearTimeout(timer)
     let soonest = Number.POSITIVE_INFINITY
     let served = true
     while (served) {
@@ -168,6 +167,8 @@ const makeAdmission = (quota: CloudLimits, share: number, longest: number) => {
         served = true
       }
     }
+    // A request that was resumed may have served others, and set it.
+    clearTimeout(timer)
     if (waiting > 0) timer = setTimeout(serve, Math.max(1, soonest))
   }
 

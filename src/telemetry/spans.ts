@@ -98,8 +98,14 @@ const parentOf = (traceparent: string | undefined) =>
     ? undefined
     : Option.getOrUndefined(HttpTraceContext.w3c(Headers.fromRecordUnsafe({ traceparent })))
 
-/** Any number of paths have no route: their spans are named by the method alone. */
-const nameOf = ({ method, path, surface }: RequestFacts) => (surface === undefined ? method : `${method} ${path}`)
+/** The path of an endpoint, of which there are few; undefined for any other. */
+const routeOf = ({ path, surface }: RequestFacts): string | undefined =>
+  surface === undefined ? undefined : path.startsWith("/v1/models/") ? "/v1/models/{id}" : path
+
+const nameOf = (facts: RequestFacts): string => {
+  const route = routeOf(facts)
+  return route === undefined ? facts.method : `${facts.method} ${route}`
+}
 
 /** The `error.type` of a 5xx, of a stream that broke off and of a request that was given up. */
 const errorOf = ({ failure, outcome, status, streamEnd }: RequestFacts, left: boolean): string | undefined => {
@@ -108,14 +114,15 @@ const errorOf = ({ failure, outcome, status, streamEnd }: RequestFacts, left: bo
 }
 
 const attributesOf = (
-  { cloud, id, method, path, route, status, surface }: RequestFacts,
+  facts: RequestFacts,
   { headers, https }: TracedRequest,
-  error: string | undefined
+  error: string | undefined,
+  { cloud, id, method, path, route, status } = facts
 ) => ({
   "http.request.method": method,
   "url.path": beginningOf(path, maxText),
   "url.scheme": https ? "https" : "http",
-  "http.route": surface === undefined ? undefined : path,
+  "http.route": routeOf(facts),
   "http.response.status_code": status === 0 ? undefined : status,
   "user_agent.original": shown(headers["user-agent"]),
   "gateway.request_id": id,
