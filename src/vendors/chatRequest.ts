@@ -106,7 +106,7 @@ export const endWithUser = ({ messages }: ChatRequest, adjusted: Adjusted): Chat
   const instructions = messages
     .slice(last + 1)
     .flatMap((message) =>
-      (message.role === "system" || message.role === "developer") && message.content !== ""
+      (message.role === "system" || message.role === "developer") && !isBlank(message.content)
         ? [{ ...message, role: "user" as const }]
         : []
     )

@@ -40,6 +40,8 @@ export const claudeFault = (error: JsonObject): Refused =>
 type Open =
   | { readonly type: "call"; readonly index: number; readonly input: Json | undefined; empty: boolean }
   | { readonly type: "thinking"; readonly block: { [key: string]: Json } }
+  /** Of a kind that is skipped, also where its text comes in pieces. */
+  | { readonly type: "unknown" }
 
 /** What a block takes beside the event that begins it, and a piece of thinking beside its text, in bytes, about. */
 const heldPerBlock = 256
@@ -95,14 +97,15 @@ export const reader: Dialect["reader"] = (route, chat) => {
       order.thinking(thought)
       openBlocks.set(at, { type: "thinking", block: thought })
     } else if (block.type === "tool_use") beginCall(at, block, out)
+    else openBlocks.set(at, { type: "unknown" })
   }
 
   const delta = (at: number, change: JsonObject, out: Pieces): void => {
+    const target = openBlocks.get(at)
     if (change.type === "text_delta") {
-      addShown(textOf(change.text) ?? "", out)
+      if (target?.type !== "unknown") addShown(textOf(change.text) ?? "", out)
       return
     }
-    const target = openBlocks.get(at)
     if (change.type === "input_json_delta" && target?.type === "call") {
       const json = textOf(change.partial_json) ?? ""
       if (json === "") return

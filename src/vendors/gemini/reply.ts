@@ -43,8 +43,9 @@ export const reader: Dialect["reader"] = (route) => {
     const { functionCall, thought, thoughtSignature } = part
     // Summaries of thoughts are no content.
     const text = thought === true ? undefined : textOf(part.text)
-    // That of a text comes with the text or, in a stream, on an empty one after it.
-    if (text !== undefined) signature = textOf(thoughtSignature) || signature
+    // That of a text comes with the text or, in a stream, on an empty one after it, which may be left out.
+    if (text !== undefined || (thought !== true && !isObject(functionCall)))
+      signature = textOf(thoughtSignature) || signature
     addText(text ?? "", out)
     if (text || !isObject(functionCall)) return
     const index = calls++

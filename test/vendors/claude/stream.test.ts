@@ -27,6 +27,21 @@ describe("streams", () => {
   })
   const close = (index: number) => ({ type: "content_block_stop", index })
 
+  it("skip blocks of unknown kinds, and what comes for them", () => {
+    const heard = Result.getOrThrow(
+      hearStream(sonnet, [
+        start,
+        { type: "content_block_start", index: 0, content_block: { type: "novel", text: "x" } },
+        { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "y" } },
+        close(0),
+        { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+        { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "a" } },
+        ...stop
+      ])
+    )
+    expect(folded(heard).text).toBe("a")
+  })
+
   it("overlay usage, and count calls alone", () => {
     const heard = Result.getOrThrow(
       hearStream(sonnet, [

@@ -40,6 +40,16 @@ describe("turns", () => {
     ])
   })
 
+  it("leave the word to the assistant where a system message behind it is blank", () => {
+    for (const content of ["", " "]) {
+      const { adjusted, body } = asked(sonnet, {
+        messages: [user("a"), { role: "assistant", content: "b" }, { role: "system", content }]
+      })
+      expect(arrayOf(body.messages).at(-1)).toEqual({ role: "assistant", content: [text("b")] })
+      expect(adjusted).not.toContain("messages.role:system->user")
+    }
+  })
+
   it("leave the word to the user where the user says nothing", () => {
     for (const content of ["", " \n", [{ type: "text", text: " " }]]) {
       const { adjusted, body } = asked(sonnet, {

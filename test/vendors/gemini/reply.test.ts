@@ -40,6 +40,11 @@ describe("replies", () => {
     expect(heard).toMatchObject({ pieces: [], ending: { finishReason: "content_filter", usage: { input: 3 } } })
   })
 
+  it.each([{ text: "" }, {}])("the signature of a text comes on an empty part behind it: %j", (part) => {
+    const body = { ...candidate("STOP", { text: "a" }, { ...part, thoughtSignature: "s" }), usageMetadata: {} }
+    expect(hear(flash, body).message.extra_content).toEqual({ google: { thought_signature: "s" } })
+  })
+
   it("thoughts are counted but not shown", () => {
     const body = {
       ...candidate("STOP", { text: "hidden", thought: true }, { text: "a" }, { text: "", thoughtSignature: "s" }),
