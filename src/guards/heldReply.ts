@@ -42,7 +42,7 @@ interface Slot extends PlacedText {
 /** Where a text begins that may not be judged yet: a sentence that has not ended, or a call. */
 interface Open {
   /** Of all entries that came. */
-  readonly entry: number
+  entry: number
   /** In the piece of that entry. */
   at: number
   /** Characters since. */
@@ -79,6 +79,16 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
     for (const entry of entries) size += sign * sizeOf(entry)
   }
 
+  /** The first one leaves its place to the next: pieces of it may have come behind where that one began. */
+  const close = (key: string): void => {
+    const [first, second] = open.values()
+    if (first !== undefined && second !== undefined && open.get(key) === first) {
+      second.entry = first.entry
+      second.at = first.at
+    }
+    open.delete(key)
+  }
+
   /** Takes a piece in. Its text is open from the end of the last sentence on. */
   const takePiece = (entry: number, key: string, { place, text }: PlacedText, isDelta: boolean) => {
     const before = said.came(key, text)
@@ -89,14 +99,14 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
       open.set(key, begun)
       return
     }
-    open.delete(key)
+    close(key)
     if (end < text.length) open.set(key, { entry, at: end, size: text.length - end })
   }
 
   /** Takes a frame in; returns whether it goes out as it is. */
   const take = ({ frame, part }: Entry): boolean => {
     const { begins, ends = [], isDelta = false, last = false, signs, texts } = part
-    for (const key of ends) open.delete(key)
+    for (const key of ends) close(key)
     isComplete ||= last
     if (queue.length === 0 && texts.length === 0 && begins === undefined && signs === undefined) return true
     const entry = left + queue.length

@@ -35,6 +35,48 @@ describe("a reply that is held by sentences", () => {
     })
   )
 
+  it.effect("is judged whole where others begin and go on within it", () =>
+    Effect.gen(function* () {
+      const redact = guardOf("redact", ({ texts }) =>
+        Effect.succeed(
+          texts.some(({ text }) => text.includes("SECRET"))
+            ? { category: "x", texts: texts.map(({ text }) => text.replaceAll("SECRET", "[x]")) }
+            : undefined
+        )
+      )
+      const at = (index: number, type: string, fields: object = {}) => eventOf(type, { index, ...fields })
+      const call = (index: number) =>
+        at(index, "content_block_start", { content_block: { type: "tool_use", id: `t${index}`, name: "f", input: {} } })
+      const args = (index: number, partial_json: string) =>
+        at(index, "content_block_delta", { delta: { type: "input_json_delta", partial_json } })
+      const text = (index: number, text: string) =>
+        at(index, "content_block_delta", { delta: { type: "text_delta", text } })
+      const block = (index: number) => at(index, "content_block_start", { content_block: { type: "text", text: "" } })
+      const stop = (index: number) => at(index, "content_block_stop")
+      for (const frames of [
+        [call(0), args(0, '{"a":"SEC'), call(1), args(1, '{"b":"x'), args(0, 'RET"}'), stop(0), args(1, '"}'), stop(1)],
+        [
+          block(0),
+          text(0, "One SEC"),
+          block(1),
+          text(1, "other"),
+          text(0, "RET. "),
+          stop(0),
+          text(1, " words."),
+          stop(1)
+        ]
+      ]) {
+        const step = heldReply(guardedAlone("messages", [redact]), false)
+        const out: Array<Frame> = []
+        for (const frame of frames) out.push(...(yield* step([frame])).frames)
+        out.push(...(yield* step([], true)).frames)
+        const said = out.map(({ data }) => data).join("")
+        assert.include(said, "[x]")
+        assert.notMatch(said, /SEC|RET/)
+      }
+    })
+  )
+
   it.effect("goes out by words where a sentence has no end", () =>
     Effect.gen(function* () {
       const step = heldAlone("chat", false)
