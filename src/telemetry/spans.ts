@@ -99,7 +99,7 @@ const parentOf = (traceparent: string | undefined) =>
     : Option.getOrUndefined(HttpTraceContext.w3c(Headers.fromRecordUnsafe({ traceparent })))
 
 /** The path of an endpoint, of which there are few; undefined for any other. */
-const routeOf = ({ path, surface }: RequestFacts): string | undefined =>
+const routeOf = ({ path, surface }: Pick<RequestFacts, "path" | "surface">): string | undefined =>
   surface === undefined ? undefined : path.startsWith("/v1/models/") ? "/v1/models/{id}" : path
 
 const nameOf = (facts: RequestFacts): string => {
@@ -114,15 +114,14 @@ const errorOf = ({ failure, outcome, status, streamEnd }: RequestFacts, left: bo
 }
 
 const attributesOf = (
-  facts: RequestFacts,
+  { cloud, id, method, path, route, status, surface }: RequestFacts,
   { headers, https }: TracedRequest,
-  error: string | undefined,
-  { cloud, id, method, path, route, status } = facts
+  error: string | undefined
 ) => ({
   "http.request.method": method,
   "url.path": beginningOf(path, maxText),
   "url.scheme": https ? "https" : "http",
-  "http.route": routeOf(facts),
+  "http.route": routeOf({ path, surface }),
   "http.response.status_code": status === 0 ? undefined : status,
   "user_agent.original": shown(headers["user-agent"]),
   "gateway.request_id": id,

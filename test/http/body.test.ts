@@ -5,8 +5,8 @@ import { emptyMessage, message } from "../support/claude.ts"
 import { answering, reply } from "../support/fakeUpstream.ts"
 import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
 import { type Got, open, post, raw, rawPost } from "../support/http.ts"
-import { assertShortTurns } from "../support/longestTurn.ts"
 import { sharedUpstream } from "../support/shared.ts"
+import { assertShortTurns } from "../support/shortTurns.ts"
 
 const { gateway, upstream } = sharedUpstream({}, answering(reply("200 OK", emptyMessage)))
 

@@ -5,7 +5,7 @@ import { chat, dataUri, functionTool, image } from "../../support/chat.ts"
 import { kinds } from "../../support/chatKinds.ts"
 import { cloudsAt, type Gateway, startGateway } from "../../support/gateway.ts"
 import { raw, rawPost } from "../../support/http.ts"
-import { assertShortTurns } from "../../support/longestTurn.ts"
+import { assertShortTurns } from "../../support/shortTurns.ts"
 
 /** In milliseconds. Callers, clouds and gateway share this thread; with work in one piece some of these take 60 to 80. */
 const bound = 50

@@ -20,8 +20,8 @@ import {
 } from "../../support/claude.ts"
 import { answering, chunk, lastChunk, sseHead } from "../../support/fakeUpstream.ts"
 import { eventsIn, post } from "../../support/http.ts"
-import { assertShortTurns } from "../../support/longestTurn.ts"
 import { sharedUpstream } from "../../support/shared.ts"
+import { assertShortTurns } from "../../support/shortTurns.ts"
 import { replied } from "../../support/streamed.ts"
 import { chat, dialect, sonnet } from "../../vendors/support.ts"
 

@@ -9,9 +9,9 @@ import { responses } from "../../../src/surfaces/responses.ts"
 import type { Prepared, Ready } from "../../../src/surfaces/Surface.ts"
 import { dialectOf } from "../../../src/vendors/dialects.ts"
 import { emptyRecord } from "../../support/emptyRecord.ts"
-import { assertShortTurns } from "../../support/longestTurn.ts"
 import { noSpan } from "../../support/noSpan.ts"
 import { functionCall, responseOf } from "../../support/responses.ts"
+import { assertShortTurns } from "../../support/shortTurns.ts"
 import { chat, sonnet } from "../../vendors/support.ts"
 
 /** That serving a reply of this call, which is flagged, takes no turn longer than 100 ms. */

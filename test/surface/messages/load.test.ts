@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { message } from "../../support/claude.ts"
 import { type Got, post } from "../../support/http.ts"
-import { assertShortTurns } from "../../support/longestTurn.ts"
 import { sharedGateway } from "../../support/shared.ts"
+import { assertShortTurns } from "../../support/shortTurns.ts"
 
 const gateway = sharedGateway()
 
