@@ -12,6 +12,7 @@
  * ```
  */
 
+export type { Level } from "./catalog/names.ts"
 export type { StreamedToolCall } from "./client/accumulate.ts"
 export type { CallOptions, PromiseClientOptions } from "./client/connection.ts"
 export type * from "./client/contract.ts"
@@ -19,7 +20,7 @@ export { EventStream } from "./client/EventStream.ts"
 export { ConnectionError, StreamError } from "./client/errors.ts"
 export type { MessageStreamEvent, ResponseStreamEvent } from "./client/events.ts"
 export type { GatewayHeaders } from "./client/headers.ts"
-export { isModelName, type Level, type ModelFor, type ModelName } from "./client/ModelName.ts"
+export { isModelName, type ModelFor, type ModelName } from "./client/ModelName.ts"
 export type { RetryOptions } from "./client/policy.ts"
 export { createClient, type PromiseClient } from "./client/promises.ts"
 export { ApiError, MessagesError } from "./contract/ApiError.ts"

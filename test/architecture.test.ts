@@ -36,7 +36,7 @@ const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   "Settings.ts": ["catalog", "settings", "wire", "nodeHttp.ts"],
   "fips.ts": ["wire", "Settings.ts"],
   contract: ["catalog", "wire"],
-  client: ["contract", "wire"],
+  client: ["catalog", "contract", "wire"],
   governance: ["contract", "wire"],
   vendors: ["catalog", "contract", "governance", "wire"],
   limits: ["audit", "catalog", "contract", "wire", "Settings.ts", "regularFile.ts", "watchFile.ts"],

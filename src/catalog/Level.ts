@@ -1,34 +1,12 @@
 /**
- * The levels a caller can name, and what a deployment's authorization covers (docs/api.md#model-ids,
- * docs/decisions.md#model-ids-and-levels).
- *
- * The two ladders are never compared with each other: `il5` says nothing about `fedramp-high`.
+ * What a deployment's authorization covers (docs/decisions.md#model-ids-and-levels). The two ladders are never compared with each
+ * other: `il5` says nothing about `fedramp-high`.
  */
 import { Result, Schema } from "effect"
-
-/** Lowest first. Authorization for one level includes the ones before it. */
-export const fedrampLadder = ["fedramp-low", "fedramp-moderate", "fedramp-high"] as const
-/** Lowest first. Authorization for one level includes the ones before it. */
-export const impactLadder = ["il2", "il4", "il5"] as const
-const ladders = [fedrampLadder, impactLadder] as const
+import { fedrampLadder, impactLadder, type Level } from "./names.ts"
 
 const FedrampLevel = Schema.Literals(fedrampLadder)
 const ImpactLevel = Schema.Literals(impactLadder)
-export const PlainLevel = Schema.Literals([...fedrampLadder, ...impactLadder])
-export type PlainLevel = typeof PlainLevel.Type
-
-/** A plain level, `itar`, or a composite `<level>+itar`. */
-export type Level = PlainLevel | "itar" | `${PlainLevel}+itar`
-
-/** Every level there is, in the order in which IDs are listed. */
-export const levels: ReadonlyArray<Level> = [
-  ...ladders.flat(),
-  "itar",
-  ...ladders.flat().map((level) => `${level}+itar` as const)
-]
-
-const known: ReadonlySet<string> = new Set(levels)
-export const isLevel = (text: string): text is Level => known.has(text)
 
 /**
  * What a deployment may serve: the top of each ladder, and ITAR.

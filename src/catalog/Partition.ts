@@ -5,7 +5,8 @@
 import { Schema } from "effect"
 import type { Deployment } from "./Catalog.ts"
 import { type Cloud, cloudFacts, clouds, fieldsByCloud } from "./clouds.ts"
-import { Authorization, authorizedLevels, formatBoundary, type Level } from "./Level.ts"
+import { Authorization, authorizedLevels, formatBoundary } from "./Level.ts"
+import type { Level } from "./names.ts"
 import shipped from "./partition.json" with { type: "json" }
 
 /** Places that may serve the same. */

@@ -6,7 +6,7 @@ import { Schema } from "effect"
 import type { Strip } from "../wire/strip.ts"
 import { Beta, type Deployment, type Model } from "./Catalog.ts"
 import shipped from "./catalog.json" with { type: "json" }
-import type { Level } from "./Level.ts"
+import type { Level } from "./names.ts"
 
 /** For a catalog that has no table of its own. */
 export const shippedBetas: ReadonlyArray<Beta> = Schema.decodeUnknownSync(Schema.Array(Beta))(shipped.betas)

@@ -65,3 +65,23 @@ export const surfaceOf = (purpose: Purpose): Exclude<Purpose, "count_tokens"> =>
 
 export const isPurpose = (surface: SurfaceName | undefined): surface is Purpose =>
   surface !== undefined && surface !== "models"
+
+/** Lowest first. Authorization for one level includes the ones before it. */
+export const fedrampLadder = ["fedramp-low", "fedramp-moderate", "fedramp-high"] as const
+/** Lowest first. Authorization for one level includes the ones before it. */
+export const impactLadder = ["il2", "il4", "il5"] as const
+const plainLevels = [...fedrampLadder, ...impactLadder] as const
+type PlainLevel = (typeof plainLevels)[number]
+
+/** What follows the last `:` of a model ID (docs/api.md#model-ids). */
+export type Level = PlainLevel | "itar" | `${PlainLevel}+itar`
+
+/** Every level there is, in the order in which IDs are listed. */
+export const levels: ReadonlyArray<Level> = [
+  ...plainLevels,
+  "itar",
+  ...plainLevels.map((level) => `${level}+itar` as const)
+]
+
+const known: ReadonlySet<string> = new Set(levels)
+export const isLevel = (text: string): text is Level => known.has(text)

@@ -1,11 +1,6 @@
 /** Model IDs as a type: a name without a level does not compile. */
+import { isLevel, type Level } from "../catalog/names.ts"
 import type { ShippedModels } from "./contract.ts"
-
-const plainLevels = ["fedramp-low", "fedramp-moderate", "fedramp-high", "il2", "il4", "il5"] as const
-type PlainLevel = (typeof plainLevels)[number]
-
-/** What follows the last `:` of a model ID (docs/api.md#model-ids). */
-export type Level = PlainLevel | "itar" | `${PlainLevel}+itar`
 
 /** `<base_model>:<level>`. Whether it is served, only the gateway knows. */
 export type ModelName = `${string}:${Level}`
@@ -18,10 +13,8 @@ export type ModelFor<P extends Purpose> = ShippedModels[P] | (ModelName & Record
 /** A request with a model ID in it. */
 export type ForModel<P extends Purpose, Request> = Request & { readonly model: ModelFor<P> }
 
-const known: ReadonlySet<string> = new Set([...plainLevels, "itar", ...plainLevels.map((level) => `${level}+itar`)])
-
 /** Narrows a text that came from outside, a setting say, to a model ID. */
 export const isModelName = (text: string): text is ModelName => {
   const colon = text.lastIndexOf(":")
-  return colon > 0 && known.has(text.slice(colon + 1))
+  return colon > 0 && isLevel(text.slice(colon + 1))
 }

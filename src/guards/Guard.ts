@@ -1,7 +1,7 @@
 /** What a guard is: it is asked about texts, and what it finds is blocked, flagged or redacted (docs/guards.md). */
 import { Context, Data, Effect, type Tracer } from "effect"
 import { GatewayError } from "../catalog/GatewayError.ts"
-import type { Level } from "../catalog/Level.ts"
+import type { Level } from "../catalog/names.ts"
 import type { GuardAction } from "../contract/Governance.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import type { Json } from "../wire/json.ts"

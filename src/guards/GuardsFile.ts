@@ -1,6 +1,7 @@
 /** The file that names the agency's own detectors (docs/guards.md#the-file). It holds no secret. */
 import { Duration, Effect, Result, Schema } from "effect"
-import { authorizedLevels, boundaryExample, type Level, levels, parseBoundary } from "../catalog/Level.ts"
+import { authorizedLevels, boundaryExample, parseBoundary } from "../catalog/Level.ts"
+import { type Level, levels } from "../catalog/names.ts"
 import { authorizationOfHost, isVendorHost } from "../catalog/Partition.ts"
 import type { ClientCertificate } from "../cloud/connections.ts"
 import { checkTlsTexts } from "../identity/certificate.ts"

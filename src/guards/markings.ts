@@ -2,7 +2,7 @@
  * Markings of classified information and CUI in a text, by the forms that their registers publish: portion marks in parentheses
  * and banner lines (docs/guards.md#markings). Upper case only; words in prose are none.
  */
-import type { Level } from "../catalog/Level.ts"
+import type { Level } from "../catalog/names.ts"
 import { type Slices, sliceCharacters } from "../wire/slices.ts"
 
 /** What a marking says of its text. */

@@ -1,7 +1,7 @@
 /** The page at `/`: the usage notice, what is active, where to go. Self-contained; no script, nothing loaded. */
 import { hash } from "node:crypto"
 import { cloudFacts, clouds } from "../catalog/clouds.ts"
-import { levels } from "../catalog/Level.ts"
+import { levels } from "../catalog/names.ts"
 import type { Entry } from "../catalog/Route.ts"
 import { usageNotice } from "../contract/usageNotice.ts"
 import { service, version } from "../contract/version.ts"

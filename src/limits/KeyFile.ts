@@ -1,7 +1,7 @@
 /** The file that holds the API keys' digests and what each key may do (docs/decisions.md#keys). It never holds a secret. */
 import { dirname, resolve } from "node:path"
 import { Array as Arr, DateTime, Effect, FileSystem, Record, Result, Schema } from "effect"
-import { levels } from "../catalog/Level.ts"
+import { levels } from "../catalog/names.ts"
 import type { OperatorError } from "../wire/OperatorError.ts"
 import { parser, readOwned, withLock, writeAtomic } from "./files.ts"
 import { isCallerId, limitKinds } from "./limits.ts"

@@ -5,7 +5,7 @@
 import { hash, randomBytes, timingSafeEqual } from "node:crypto"
 import { Clock, Context, DateTime, Duration, Effect, Layer, Metric, Result, Schedule } from "effect"
 import { GatewayError, type Refusal } from "../catalog/GatewayError.ts"
-import type { Level } from "../catalog/Level.ts"
+import type { Level } from "../catalog/names.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { watchFile } from "../watchFile.ts"
 import { fail } from "../wire/OperatorError.ts"

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type Authorization, authorizedLevels, levels } from "../../src/catalog/Level.ts"
+import { type Authorization, authorizedLevels } from "../../src/catalog/Level.ts"
+import { levels } from "../../src/catalog/names.ts"
 import { formatModelId, parseModelId } from "../../src/catalog/Resolver.ts"
 
 describe("levels", () => {

@@ -1,7 +1,7 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { levels, type Level as ModelLevel } from "../../src/catalog/Level.ts"
+import { levels } from "../../src/catalog/names.ts"
 import {
   ApiError,
   type ChatCompletion,
@@ -10,7 +10,6 @@ import {
   createClient,
   GatewayClient,
   isModelName,
-  type Level,
   type Message,
   type MessageStreamEvent,
   MessagesError,
@@ -183,7 +182,6 @@ describe("against the gateway", () => {
 
 describe("the types", () => {
   it("of model IDs want a level of the gateway's", () => {
-    expectTypeOf<Level>().toEqualTypeOf<ModelLevel>()
     expectTypeOf<"claude-sonnet-4-5:il5">().toExtend<ModelName>()
     expectTypeOf<"anthropic:claude:fedramp-high+itar">().toExtend<ModelName>()
     expectTypeOf<"claude-sonnet-4-5">().not.toExtend<ModelName>()

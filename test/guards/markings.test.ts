@@ -1,7 +1,7 @@
 /** How well markings are told from words that look like them, over a corpus; the table is in docs/guards.md#how-well-it-finds-them. */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { levels } from "../../src/catalog/Level.ts"
+import { levels } from "../../src/catalog/names.ts"
 import { contextCharacters, isSpill, type Marking, markingsIn } from "../../src/guards/markings.ts"
 import { runNow } from "../../src/wire/slices.ts"
 import { superlinear } from "../support/growth.ts"

@@ -2,7 +2,7 @@
 import { Array as Arr, Duration, Effect, Layer, Result } from "effect"
 import type { Catalog } from "../../catalog/Catalog.ts"
 import type { GatewayError } from "../../catalog/GatewayError.ts"
-import { levels } from "../../catalog/Level.ts"
+import { levels } from "../../catalog/names.ts"
 import { requestable } from "../../catalog/Resolver.ts"
 import type { Entry } from "../../catalog/Route.ts"
 import type { Attempt } from "../../cloud/Provider.ts"

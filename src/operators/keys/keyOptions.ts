@@ -1,6 +1,6 @@
 /** What the options of `keys` and `teams` may say, as they are typed, and what they change (docs/operation.md#keys). */
 import { DateTime, Duration, Effect, Option, Schema } from "effect"
-import { isLevel, levels } from "../../catalog/Level.ts"
+import { isLevel, levels } from "../../catalog/names.ts"
 import type { Limits } from "../../contract/Security.ts"
 import { type Key, ModelPattern, matches, maxTags, mostCost, ShortName, type Team } from "../../limits/KeyFile.ts"
 import { type LimitName, limitKinds, limitNames, pickLimits } from "../../limits/limits.ts"
