@@ -319,6 +319,47 @@ describe("schemas", () => {
     expect(JSON.stringify(schema)).toBe(before)
   })
 
+  const A = { type: "string" }
+  it.each<[JsonObject, JsonObject, ReadonlyArray<string>]>([
+    // Beside a reference nothing else may stand.
+    [{ description: "d", allOf: [{ $ref: "#/$defs/A" }] }, { $ref: "#/$defs/A" }, ["description"]],
+    [
+      { $ref: "#/definitions/A", const: 1, $schema: "x", definitions: { A } },
+      { $ref: "#/$defs/A", $defs: { A } },
+      ["const"]
+    ],
+    [{ allOf: [{ $ref: "#/$defs/A" }, { $ref: "#/$defs/B" }] }, { $ref: "#/$defs/A" }, ["$ref"]],
+    [
+      { allOf: [{ $ref: "#/$defs/A" }, { properties: { a: {} }, required: ["a"] }], $defs: { A } },
+      { $ref: "#/$defs/A", $defs: { A } },
+      ["properties", "required"]
+    ],
+    // A list of items.
+    [
+      { items: [{ type: "string", pattern: "x" }, { exclusiveMinimum: 0 }] },
+      { prefixItems: [{ type: "string" }, {}] },
+      ["pattern", "exclusiveMinimum"]
+    ],
+    // What several parts say.
+    [{ anyOf: [A], allOf: [{ anyOf: [{}] }, { anyOf: [A] }] }, { anyOf: [A] }, ["anyOf"]],
+    [{ title: "own", allOf: [{ title: "other", type: "string" }] }, { title: "own", type: "string" }, ["title"]],
+    [
+      {
+        properties: { kind: A, a: { required: ["x"] } },
+        allOf: [{ properties: { kind: { const: "x" }, a: { required: ["y"], pattern: "z" } } }]
+      },
+      { properties: { kind: { type: "string", enum: ["x"] }, a: { required: ["x", "y"] } } },
+      ["pattern"]
+    ],
+    [{ enum: ["x", "y"], const: "x" }, { enum: ["x"] }, []],
+    [{ const: "x", enum: ["x", "y"], allOf: [{ enum: ["z", "x"] }] }, { enum: ["x"] }, []],
+    [{ $defs: { A, B: A }, definitions: { A: {}, B: A } }, { $defs: { A, B: A } }, ["$defs"]]
+  ])("%j loses only what is named", (schema, expected, named) => {
+    const dropped: Array<string> = []
+    expect(answerSchema(schema, (keyword) => dropped.push(keyword))).toEqual(expected)
+    expect(dropped).toEqual(named)
+  })
+
   it("are bounded in depth", () => {
     let schema: JsonObject = { type: "string" }
     for (let depth = 0; depth < 10_000; depth++) schema = { items: schema }
