@@ -1,5 +1,18 @@
 /** Time limits of a streamed reply, and comments in its silence. */
-import { type Array as Arr, Cause, Channel, Duration, Effect, Exit, Fiber, Option, Scope, Stream } from "effect"
+import {
+  type Array as Arr,
+  Cause,
+  Channel,
+  Duration,
+  Effect,
+  Exit,
+  Fiber,
+  Latch,
+  Option,
+  Queue,
+  Scope,
+  Stream
+} from "effect"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import { keepAlive } from "../wire/sse.ts"
 import { EndedEarly } from "./Frame.ts"
@@ -47,30 +60,48 @@ export const withDeadlines =
     Stream.fromChannel(
       Channel.fromTransform((_, scope) =>
         Effect.gen(function* () {
-          const handoff = makeHandoff<Arr.NonEmptyReadonlyArray<A | typeof keepAlive>, GatewayError | Cause.Done>()
+          const queue = yield* Queue.unbounded<
+            Arr.NonEmptyReadonlyArray<A | typeof keepAlive>,
+            GatewayError | Cause.Done
+          >()
+          const taken = yield* Latch.make()
           const now = performance.now()
-          const activity: Activity = { emittedAt: now, waitingSince: now }
+          const activity: Activity = { emittedAt: now, waitingSince: now, isAwaited: false }
           const callScope = yield* Scope.fork(scope)
-          const reader = yield* readAhead(self, handoff, activity, callScope).pipe(
+          const reader = yield* readAhead(self, queue, taken, activity, callScope).pipe(
             Effect.forkIn(scope, { startImmediately: true })
           )
-          yield* startClock(options, handoff, activity, reader)
-          return handoff.take
+          yield* startClock(options, queue, activity, reader)
+          const take = Effect.map(Queue.take(queue), (items) => {
+            activity.isAwaited = false
+            if (Queue.sizeUnsafe(queue) === 0) taken.openUnsafe()
+            return items
+          })
+          return Effect.suspend(() => {
+            activity.isAwaited = true
+            return take
+          })
         }).pipe(Scope.provide(scope))
       )
     )
+
+/** What has been read and the caller has not taken, and then the end; the first end counts. */
+type Arrays<A> = Queue.Queue<Arr.NonEmptyReadonlyArray<A | typeof keepAlive>, GatewayError | Cause.Done>
 
 /** When something happened last, in milliseconds of `performance.now()`. */
 interface Activity {
   emittedAt: number
   /** Since when the cloud has been waited for; undefined while the caller is. */
   waitingSince: number | undefined
+  /** Whether the caller waits for an array. */
+  isAwaited: boolean
 }
 
-/** Gives what it reads to the caller, and then the end. The call is over before the end is given. */
+/** Gives what it reads to the caller, each array when the one before it has been taken, and then the end. The call is over before that. */
 const readAhead = <A>(
   self: Stream.Stream<A, GatewayError | EndedEarly>,
-  { end, give }: Handoff<Arr.NonEmptyReadonlyArray<A>, GatewayError | Cause.Done>,
+  queue: Arrays<A>,
+  taken: Latch.Latch,
   activity: Activity,
   scope: Scope.Closeable
 ) =>
@@ -82,7 +113,9 @@ const readAhead = <A>(
     const next = Effect.flatMap(begin, (items) => {
       activity.waitingSince = undefined
       activity.emittedAt = performance.now()
-      return give(items)
+      taken.closeUnsafe()
+      Queue.offerUnsafe(queue, items)
+      return taken.await
     })
     return Effect.forever(next, { disableYield: true })
   }).pipe(
@@ -93,7 +126,8 @@ const readAhead = <A>(
       const done = error !== undefined && Cause.isDone(error)
       return Effect.map(Scope.close(scope, done ? Exit.void : Exit.failCause(cause)), () => {
         if (Cause.hasInterruptsOnly(cause)) return
-        end(error instanceof EndedEarly ? Exit.fail(Cause.Done()) : Exit.failCause(cause as Cause.Cause<GatewayError>))
+        if (error instanceof EndedEarly) Queue.endUnsafe(queue)
+        else Queue.failCauseUnsafe(queue, cause as Cause.Cause<GatewayError>)
       })
     })
   )
@@ -101,7 +135,7 @@ const readAhead = <A>(
 /** Sends a comment in silence, and ends the reply when a time limit is reached or it must end for another reason. */
 const startClock = Effect.fnUntraced(function* <A>(
   options: DeadlineOptions,
-  { end, offer }: Handoff<Arr.NonEmptyReadonlyArray<A | typeof keepAlive>, GatewayError | Cause.Done>,
+  queue: Arrays<A>,
   activity: Activity,
   reader: Fiber.Fiber<unknown, unknown>
 ) {
@@ -113,7 +147,7 @@ const startClock = Effect.fnUntraced(function* <A>(
     Effect.runForkWith(context)(
       Effect.sync(() => onEnd(error)).pipe(
         Effect.andThen(Fiber.interrupt(reader)),
-        Effect.map(() => end(Exit.fail(error))),
+        Effect.andThen(Queue.fail(queue, error)),
         Effect.andThen(Effect.sleep(grace)),
         Effect.map(() => destroy(error)),
         Effect.forkScoped
@@ -127,7 +161,7 @@ const startClock = Effect.fnUntraced(function* <A>(
     if (at >= Math.min(deadline, idleAt)) return endWith(idleAt < deadline ? idleError : ceilingError)
     if (at - emittedAt >= heartbeat) {
       activity.emittedAt = at
-      offer([keepAlive])
+      if (activity.isAwaited) Queue.offerUnsafe(queue, [keepAlive])
     }
     timer = setTimeout(tick, Math.max(1, Math.min(deadline, idleAt, activity.emittedAt + heartbeat) - at))
   }
@@ -143,65 +177,3 @@ const startClock = Effect.fnUntraced(function* <A>(
       })
   )
 })
-
-/** Passes values from one fiber to another, each when the one before it has been taken. */
-interface Handoff<A, E> {
-  /** Waits until the value has been taken. */
-  readonly give: (value: A) => Effect.Effect<void>
-  /** Gives the value if it is waited for. */
-  readonly offer: (value: A) => void
-  /** What is taken after the values; the first end counts. */
-  readonly end: (exit: Exit.Exit<never, E>) => void
-  readonly take: Effect.Effect<A, E>
-}
-
-const makeHandoff = <A, E>(): Handoff<A, E> => {
-  let waiting: { readonly value: A } | undefined
-  let ended: Exit.Exit<never, E> | undefined
-  let taker: ((taken: Effect.Effect<A, E>) => void) | undefined
-  let giver: (() => void) | undefined
-
-  const answer = (taken: Effect.Effect<A, E>) => {
-    const resume = taker
-    taker = undefined
-    resume?.(taken)
-    return resume !== undefined
-  }
-  const taken = Effect.callback<void>((resume) => {
-    giver = () => resume(Effect.void)
-    return Effect.sync(() => {
-      giver = undefined
-    })
-  })
-  const given = Effect.callback<A, E>((resume) => {
-    taker = resume
-    return Effect.sync(() => {
-      taker = undefined
-    })
-  })
-
-  return {
-    give: (value) =>
-      Effect.suspend(() => {
-        if (answer(Effect.succeed(value))) return Effect.void
-        waiting = { value }
-        return taken
-      }),
-    offer: (value) => {
-      answer(Effect.succeed(value))
-    },
-    end: (exit) => {
-      ended ??= exit
-      answer(ended)
-    },
-    take: Effect.suspend((): Effect.Effect<A, E> => {
-      if (waiting === undefined) return ended ?? given
-      const { value } = waiting
-      waiting = undefined
-      const resume = giver
-      giver = undefined
-      resume?.()
-      return Effect.succeed(value)
-    })
-  }
-}
