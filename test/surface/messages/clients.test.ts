@@ -78,6 +78,31 @@ describe.each(models)("%s", (model) => {
     }
   })
 
+  it("thinking of an answer that comes back in several messages is kept", async () => {
+    const budget = model.includes("sonnet-4-5") ? { type: "enabled", budget_tokens: 1024 } : { type: "adaptive" }
+    const request = message(model, "Hello [sandbox: tool=get_weather args={}]", {
+      ...{ max_tokens: 4000, thinking: budget, tools: [tool] }
+    })
+    const { json } = await post(`${gateway.url}/v1/messages`, request)
+    const said = json.content.map((block: JsonObject) => ({ role: "assistant", content: [block] }))
+    const { id } = json.content.at(-1)
+    const back = user({ ...result(), tool_use_id: id })
+    const { body, named } = await create({ ...request, messages: [...request.messages, ...said, back] })
+    assert.include(
+      json.content.map((block: JsonObject) => block.type),
+      "thinking"
+    )
+    assert.deepStrictEqual(body.messages[1], { role: "assistant", content: json.content })
+    assert.deepStrictEqual(named, ["messages:merged"])
+  })
+
+  it("turns on both sides of an answer that is nothing but thinking are one", async () => {
+    const thought = { role: "assistant", content: [{ type: "thinking", thinking: "a", signature: "b" }] }
+    const { body, named } = await create({ ...message(model), messages: [user(text("a")), thought, user(text("b"))] })
+    assert.deepStrictEqual(body.messages, [user(text("a"), text("b"))])
+    assert.deepStrictEqual(named, ["messages.content.thinking:removed", "messages:merged"])
+  })
+
   const search = { type: "tool_search_tool_regex_20251119", name: "tool_search_tool_regex" }
   const deferred = { ...tool, defer_loading: true }
   const searching = message(model, "hi", { tools: [search, deferred] })
