@@ -95,7 +95,7 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
       case "message_delta":
         if (type !== name) break
         totals = overlayUsage(totals, fields.usage)
-        stopReason = string(objectOf(fields.delta).stop_reason)
+        stopReason = textOf(objectOf(fields.delta).stop_reason) ?? stopReason
         waiting = numberOf(totals.output_tokens) === undefined ? objectOf(readExactObject(data)) : undefined
         return waiting === undefined ? { event: name, data } : undefined
       case "message_stop":

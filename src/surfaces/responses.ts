@@ -152,14 +152,18 @@ const prepare = (request: ResponsesRequest, { model }: Route): Result.Result<Pre
   const rebuilt = items.map((item, at) =>
     item.tools === undefined ? item : { ...item, tools: brought[at]?.tools ?? [] }
   )
+  // A list of which nothing is left is none, and then there is nothing to choose from.
+  const noneLeft = own.tools.length === 0 && (tools ?? []).length > 0
+  const isChoiceLeft = !noneLeft || brought.some(({ tools }) => tools.length > 0)
+  const chosen = Result.getOrUndefined(choice)
+  if (!isChoiceLeft && chosen !== undefined) adjusted.removed("tool_choice")
   const body = compact({
     ...without(request, notPassed),
     input: typeof input === "string" ? input : withoutStored(rebuilt, adjusted),
     store: false,
     reasoning,
-    // A list of which nothing is left is none.
-    tools: Array.isArray(tools) && (own.tools.length > 0 || tools.length === 0) ? own.tools : undefined,
-    tool_choice: Result.getOrUndefined(choice),
+    tools: noneLeft || !Array.isArray(tools) ? undefined : own.tools,
+    tool_choice: isChoiceLeft ? chosen : undefined,
     include
   })
   return Result.succeed({

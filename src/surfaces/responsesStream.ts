@@ -72,7 +72,8 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
     const response = scrubbedError(given, scrub) ?? given
     const shown = responseWithoutEncrypted(response)
     progress.end = "complete"
-    summary = summarize(response)
+    // The name says it, also where the response does not.
+    summary = summarize({ ...response, status: name.slice("response.".length) })
     const print = (response: JsonObject): Frame => ({ event: name, data: jsonText({ ...fields, response }) })
     return {
       ...(shown === given ? { event: name, data } : print(shown)),

@@ -94,12 +94,13 @@ export const buildTools = (given: Json | undefined, path: string, adjusted: Adju
   return { tools, refused }
 }
 
-/** Why a tool of the chat format is refused: here its fields stand beside its type. */
+/** A function of the chat format, or a choice of one: here its fields stand beside its type. */
+const isNested = ({ function: nested, name, type }: JsonObject): boolean =>
+  type === "function" && name === undefined && isObject(nested ?? null)
+
+/** Why a tool of the chat format is refused. */
 export const refuseNested = (given: Json | undefined): string | undefined => {
-  const tools = arrayOf(given).map(objectOf)
-  const at = tools.findIndex(
-    ({ function: nested, name, type }) => type === "function" && name === undefined && isObject(nested ?? null)
-  )
+  const at = arrayOf(given).findIndex((tool) => isNested(objectOf(tool)))
   return at < 0
     ? undefined
     : `tools[${at}].function: tools are flat here: {"type":"function","name":…,"description":…,"parameters":…}, with nothing under function`
@@ -140,6 +141,11 @@ const choices: Readonly<Record<string, ReadonlyArray<string>>> = {
 /** A tool that a choice names, or why it may not. */
 const buildChosen = (tool: JsonObject, path: string): Result.Result<JsonObject, string> => {
   const type = textOf(tool.type) ?? ""
+  if (isNested(tool)) {
+    return Result.fail(
+      `${path}.function: a choice is flat here: {"type":"function","name":…}, with nothing under function`
+    )
+  }
   return Object.hasOwn(choices, type)
     ? Result.succeed(pickOnly(tool, choices[type] ?? []))
     : Result.fail(

@@ -192,8 +192,10 @@ describe("responses", () => {
       assert.strictEqual(got.status, 200, got.text)
       assert.strictEqual(got.headers.get("x-gateway-adjusted"), "web_search:removed")
       assert.deepStrictEqual(sent().tools, [weather])
-      await send(path, ask("hi", { tools: [search], stream }))
+      const forced = await send(path, ask("hi", { tools: [search], tool_choice: "required", stream }))
+      assert.strictEqual(forced.headers.get("x-gateway-adjusted"), "web_search:removed, tool_choice:removed")
       assert.notProperty(sent(), "tools")
+      assert.notProperty(sent(), "tool_choice")
     })
   }
 

@@ -159,6 +159,7 @@ describe("the responses format", () => {
     [{ type: "web_search" }, /^tool_choice\.type: "web_search"/],
     [{ type: "mcp", server_label: "a" }, /^tool_choice\.type: "mcp"/],
     [{}, /^tool_choice\.type: null/],
+    [{ type: "function", function: { name: "f" } }, /^tool_choice\.function: a choice is flat here/],
     [
       { type: "allowed_tools", tools: [{ type: "function", name: "f" }, { type: "mcp" }] },
       /^tool_choice\.tools\[1\]\.type: "mcp"/
