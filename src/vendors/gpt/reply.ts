@@ -41,8 +41,9 @@ const statusOf = (kind: string): number => {
 
 export const reader: Dialect["reader"] = (route) => {
   const filter = route.model.thinking.tagged === true ? reasoningFilter() : undefined
-  /** Our index of each of the upstream's. */
-  const calls = new Map<number, number>()
+  /** By the upstream's index, the call that it means now: another ID with a name begins another call. */
+  const calls = new Map<number, { readonly index: number; readonly id: string }>()
+  let begun = 0
   /** Those of calls that have no arguments yet. */
   const bare = new Set<number>()
   let reason: string | undefined
@@ -54,12 +55,15 @@ export const reader: Dialect["reader"] = (route) => {
 
   const call = (delta: JsonObject, theirs: number, out: Pieces): void => {
     const called = objectOf(delta.function)
+    const id = textOf(delta.id) ?? ""
     const known = calls.get(theirs)
-    const index = known ?? calls.size
-    if (known === undefined) {
-      calls.set(theirs, index)
+    const name = textOf(called.name) ?? ""
+    const isSame = known !== undefined && (id === "" || id === known.id || name === "")
+    const index = isSame ? known.index : begun++
+    if (!isSame) {
+      calls.set(theirs, { index, id })
       bare.add(index)
-      out.push({ type: "call", index, id: uniqueId(delta.id, route), name: textOf(called.name) ?? "" })
+      out.push({ type: "call", index, id: uniqueId(delta.id, route), name })
     }
     const text = textOf(called.arguments) ?? ""
     if (text === "") return
@@ -111,7 +115,7 @@ export const reader: Dialect["reader"] = (route) => {
       if (!over || reason === undefined) return Result.fail(cut)
       return Result.map(finishOfWord(reason, guarded), (finish) => {
         addText(filter?.end() ?? "", out)
-        const finishReason = finishOf(finish, calls.size)
+        const finishReason = finishOf(finish, begun)
         // Some models write nothing for a call without arguments, which is no JSON. One that was cut stays as it is.
         if (finishReason === "tool_calls") for (const index of bare) out.push({ type: "arguments", index, text: "{}" })
         return { finishReason, usage: tokens, served, logprobs }

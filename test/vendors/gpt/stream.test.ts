@@ -76,6 +76,21 @@ describe("streams", () => {
     expect(ending.finishReason).toBe("tool_calls")
   })
 
+  it("another ID on an index begins another call", () => {
+    const events = [
+      delta({ tool_calls: [part(0, { id: "x", function: { name: "f", arguments: '{"a":' } })] }),
+      delta({ tool_calls: [part(0, { id: "z", function: { arguments: "1}" } })] }),
+      delta({ tool_calls: [part(0, { id: "y", function: { name: "g", arguments: '{"b":' } })] }),
+      delta({ tool_calls: [part(0, { id: "", function: { arguments: "2}" } })] }),
+      delta({}, "tool_calls"),
+      "[DONE]"
+    ]
+    expect(folded(Result.getOrThrow(hearStream(azure, events))).calls).toEqual([
+      { name: "f", arguments: '{"a":1}' },
+      { name: "g", arguments: '{"b":2}' }
+    ])
+  })
+
   it("show a refusal", () => {
     expect(
       Result.getOrThrow(hearStream(azure, [delta({ refusal: "no" }), delta({}, "stop"), "[DONE]"])).pieces
