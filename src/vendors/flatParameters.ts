@@ -2,6 +2,7 @@
  * Parameters of a tool that combine schemas at the root, for Anthropic and OpenAI, which take none there
  * (docs/upstreams.md#combined-parameters): the branches become one list of properties (docs/decisions.md#combined-parameters).
  */
+import { unescape } from "node:querystring"
 import { isDeepStrictEqual } from "node:util"
 import { getOrInsert } from "../wire/getOrInsert.ts"
 import { arrayOf, compact, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
@@ -19,7 +20,7 @@ const none: ReadonlySet<string> = new Set()
 export const pointedAt = (schema: JsonObject, reference: string): JsonObject | undefined => {
   if (!/^#(?:\/|$)/.test(reference)) return undefined
   let at: Json | undefined = schema
-  for (const name of reference.split("/").slice(1)) {
+  for (const name of unescape(reference).split("/").slice(1)) {
     const key = name.replaceAll("~1", "/").replaceAll("~0", "~")
     at = isObject(at) && Object.hasOwn(at, key) ? at[key] : undefined
   }

@@ -5,6 +5,7 @@
 import { Graph } from "effect"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
+import { pointedAt } from "../flatParameters.ts"
 
 /** Whether the deployment takes `output_config.format`. */
 export const takesFormat = (strip: Strip): boolean => !drops(strip, "output_config.format")
@@ -24,9 +25,6 @@ const isScalar = (value: Json): boolean => typeof value !== "object" || value ==
 const maps: ReadonlySet<string> = new Set(["properties", "$defs", "definitions"])
 /** Keywords whose values are no schemas. */
 const values: ReadonlySet<string> = new Set(["enum", "const", "default", "required", "examples"])
-
-/** The references that are followed. */
-const definition = /^#\/(?:\$defs|definitions)\/[^/]+$/
 
 /** Levels of a schema that are looked into. */
 const maxDepth = 64
@@ -48,7 +46,8 @@ export interface Used {
 export const enforces = (used: Used, schema: JsonObject, strictTools: 0 | 1 = 0): boolean => {
   const nested = schemasIn(schema)
   const schemas = nested.map(({ schema }) => schema)
-  if (nested.some(({ level }) => level > maxDepth) || !schemas.every(isClosed) || isRecursive(schema)) return false
+  if (nested.some(({ level }) => level > maxDepth)) return false
+  if (!schemas.every(isClosed) || !canRefer(schema, schemas)) return false
   const sum = {
     strictTools: used.strictTools + strictTools,
     optional: schemas.reduce((optional, one) => optional + optionalIn(one), used.optional),
@@ -94,25 +93,24 @@ const isClosed = (schema: JsonObject): boolean => {
     if (keyword === "minItems") return value === 0 || value === 1
     if (keyword === "format") return formats.has(value)
     if (keyword === "allOf") return !arrayOf(value).some((part) => isObject(part) && "$ref" in part)
-    if (keyword === "enum") return Array.isArray(value) && value.every(isScalar)
-    return keyword !== "$ref" || (typeof value === "string" && definition.test(value))
+    return keyword !== "enum" || (Array.isArray(value) && value.every(isScalar))
   })
 }
 
-/** Whether a definition refers to itself, directly or through others. */
-const isRecursive = (schema: JsonObject): boolean => {
-  const definitions = ["$defs", "definitions"].flatMap((map) =>
-    Object.entries(objectOf(schema[map])).map(([name, inner]) => [`#/${map}/${name}`, objectOf(inner)] as const)
-  )
-  const graph = Graph.directed<string, null>((mutable) => {
-    const nodes = new Map<string, number>(definitions.map(([name]) => [name, Graph.addNode(mutable, name)]))
-    for (const [name, inner] of definitions) {
-      const from = nodes.get(name)
-      for (const { schema } of schemasIn(inner)) {
-        const to = nodes.get(textOf(schema.$ref) ?? "")
+/** Whether all references of the schemas lead to definitions of the root, and none of these to itself, directly or through others. */
+const canRefer = (root: JsonObject, schemas: ReadonlyArray<JsonObject>): boolean => {
+  const definitions = [root.$defs, root.definitions].flatMap((map) => Object.values(objectOf(map)).filter(isObject))
+  const targetOf = ({ $ref }: JsonObject) => pointedAt(root, textOf($ref) ?? "")
+  const nodes = new Map<JsonObject | undefined, number>()
+  const graph = Graph.directed<null, null>((mutable) => {
+    for (const definition of definitions) nodes.set(definition, Graph.addNode(mutable, null))
+    for (const definition of definitions) {
+      const from = nodes.get(definition)
+      for (const { schema } of schemasIn(definition)) {
+        const to = nodes.get(targetOf(schema))
         if (from !== undefined && to !== undefined) Graph.addEdge(mutable, from, to, null)
       }
     }
   })
-  return !Graph.isAcyclic(graph)
+  return schemas.every((schema) => !("$ref" in schema) || nodes.has(targetOf(schema))) && Graph.isAcyclic(graph)
 }

@@ -166,6 +166,17 @@ describe("JSON answers", () => {
       closed({ $defs: { a: { anyOf: [{ $ref: "#/$defs/b" }] }, b: { anyOf: [{ $ref: "#/$defs/a" }] } } }),
       false
     ],
+    ["no definition", closed({ $defs: { a: {} }, properties: { a: { $ref: "#/$defs/b" } } }), false],
+    [
+      "a definition by its escaped name",
+      closed({ $defs: { "a/b c": {} }, properties: { a: { $ref: "#/$defs/a~1b%20c" } } }),
+      true
+    ],
+    ...["a~1b c", "a/b%20c", "a~1b%20c"].map((name): [string, object, boolean] => [
+      `a circle through ${name}`,
+      closed({ $defs: { "a/b c": { items: { $ref: `#/$defs/${name}` } } } }),
+      false
+    ]),
     ["an open object without a type", closed({ properties: { a: { properties: {} } } }), false],
     ["an open object or null", closed({ properties: { a: { type: ["object", "null"] } } }), false],
     ["a reference among others", closed({ $defs: { a: {} }, allOf: [{ $ref: "#/$defs/a" }] }), false],

@@ -38,9 +38,16 @@ describe("references", () => {
   }
 
   it("at the root of a tool's parameters are what they lead to", () => {
-    const $defs = { Place: place, Alias: { $ref: "#/$defs/Place", description: "an alias" }, "a/b~c": place }
+    const $defs = {
+      Place: place,
+      Alias: { $ref: "#/$defs/Place", description: "an alias" },
+      "a/b~c": place,
+      "a b": place,
+      "100%": place
+    }
     expect(sent({ $ref: "#/$defs/Place", $defs })).toEqual([{ ...place, $defs }, []])
-    expect(sent({ $ref: "#/$defs/a~1b~0c", $defs })).toEqual([{ ...place, $defs }, []])
+    for (const name of ["a~1b~0c", "a%20b", "a b", "100%25", "100%"])
+      expect(sent({ $ref: `#/$defs/${name}`, $defs })).toEqual([{ ...place, $defs }, []])
     expect(sent({ $ref: "#/$defs/Alias", $defs })).toEqual([{ ...place, description: "an alias", $defs }, []])
     expect(sent({ $ref: "#/definitions/P", definitions: { P: place } })).toEqual([
       { ...place, definitions: { P: place } },
