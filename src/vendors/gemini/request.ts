@@ -60,7 +60,7 @@ const describing = ["anyOf", "oneOf", "allOf", "additionalProperties", "patternP
 const toolFor = (tool: Tool, adjusted: Adjusted): JsonObject => {
   const parameters = toolSchema(parametersOf(tool), () => adjusted.removed("tools.function.parameters.$ref"))
   const bare =
-    Object.keys(objectOf(parameters.properties)).length === 0 && !describing.some((keyword) => keyword in parameters)
+    Object.keys(objectOf(parameters.properties)).length === 0 && !describing.some((keyword) => parameters[keyword])
   return compact({
     name: vendorName(tool.function.name),
     description: tool.function.description ?? undefined,

@@ -385,6 +385,19 @@ it("takes a tool's parameters as they are", () => {
   expect(objectOf(declared).parametersJsonSchema).toEqual(parameters)
 })
 
+it.each<[JsonObject, boolean]>([
+  [{}, false],
+  [{ type: "object", properties: {}, required: [], additionalProperties: false }, false],
+  [{ type: "object", properties: {}, additionalProperties: true }, true],
+  [{ type: "object", additionalProperties: { type: "string" } }, true],
+  [{ type: "object", anyOf: [{ required: ["a"] }] }, true]
+])("a tool of parameters %j has a schema: %s", (parameters, has) => {
+  const [declared] = arrayOf(
+    objectOf(arrayOf(say(flash, { tools: [tool("f", parameters)] }).tools)[0]).functionDeclarations
+  )
+  expect("parametersJsonSchema" in objectOf(declared)).toBe(has)
+})
+
 it("names what it leaves out of an answer's schema", () => {
   const schema = { type: "object", $schema: "x", properties: { a: { type: "string", minLength: 1 } } }
   const response_format = { type: "json_schema", json_schema: { name: "x", schema } }
