@@ -36,8 +36,11 @@ const intoBranches = /"\$ref":"#\/(?=(?:allOf|anyOf|oneOf)\/)/g
 
 /** The parameters with the branches as a definition, to which the references into them lead; undefined where there are none. */
 const withDefinition = (flat: JsonObject, branches: JsonObject): JsonObject | undefined => {
-  const text = jsonText({ ...flat, $defs: { branches, ...objectOf(flat.$defs) } })
-  const moved = text.replace(intoBranches, () => '"$ref":"#/$defs/branches/')
+  const definitions = objectOf(flat.$defs)
+  let name = "branches"
+  while (name in definitions) name += "_"
+  const text = jsonText({ ...flat, $defs: { [name]: branches, ...definitions } })
+  const moved = text.replace(intoBranches, () => `"$ref":"#/$defs/${name}/`)
   return moved === text ? undefined : readWrittenObject(moved)
 }
 

@@ -72,6 +72,17 @@ const variants: ReadonlyArray<readonly [what: string, given: JsonObject, schema:
       }
     }
   ],
+  [
+    "such references beside a definition that has the name of the branches",
+    { oneOf: [object({ x: string, y: { $ref: "#/oneOf/0/properties/x" } })], $defs: { branches: {} } },
+    {
+      ...object({ x: string, y: { $ref: "#/$defs/branches_/oneOf/0/properties/x" } }),
+      $defs: {
+        branches_: { oneOf: [object({ x: string, y: { $ref: "#/$defs/branches_/oneOf/0/properties/x" } })] },
+        branches: {}
+      }
+    }
+  ],
   ["nothing that is a schema", { oneOf: "x", anyOf: [null, 1, []] }, { type: "object", properties: {} }]
 ]
 
