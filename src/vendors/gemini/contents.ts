@@ -1,7 +1,7 @@
 /** A chat's messages as Gemini's contents (docs/upstreams.md#gemini, docs/api.md#chat-messages). */
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ContentPart, MessageOf, ToolCall } from "../../contract/ChatMessage.ts"
-import { compact, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
+import { compact, isObject, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import type { Adjusted } from "../adjustments.ts"
 import { assistantTexts, emptyUserText, endWithUser, inlineData, startWithUser } from "../chatRequest.ts"
 import { callInput, isObjectText, parsedObject } from "../toolCalls.ts"
@@ -118,9 +118,14 @@ const vendorId = (call: ToolCall): string | undefined =>
 /** For the vendor a key `$ref` names one of the result's media parts, and any other value is refused (docs/upstreams.md#gemini-schemas). */
 const reference = /"(?:\$|\\u0024)ref"\s*:/
 
-/** A result is an object as it is, or the output of one. */
+/**
+ * A result is an object as it is, or the output of one. Of an object with `output` or `error` the vendor reads only these
+ * (docs/upstreams.md#gemini).
+ */
 const responseOf = (message: MessageOf<"tool">): JsonObject => {
   const { content } = message
   if (!isObjectText(content) || reference.test(content)) return { output: content }
-  return parsedObject(message, content) ?? { output: content }
+  const result = parsedObject(message, content) ?? content
+  const isWhole = isObject(result) && (Object.keys(result).length === 1 || !("output" in result || "error" in result))
+  return isWhole ? result : { output: result }
 }

@@ -12,15 +12,23 @@ const config = (fields: object): JsonObject => {
   return rest
 }
 
-describe("references", () => {
-  const returned = (content: string) => {
-    const history = [user("a"), { role: "assistant", content: null, tool_calls: [call("x", "f", "{}")] }]
-    const last = contents(...history, result("x", content)) as ReadonlyArray<{
-      readonly parts: ReadonlyArray<JsonObject>
-    }>
-    return objectOf(last.at(-1)?.parts[0]?.functionResponse).response
-  }
+const returned = (content: string) => {
+  const history = [user("a"), { role: "assistant", content: null, tool_calls: [call("x", "f", "{}")] }]
+  const last = contents(...history, result("x", content)) as ReadonlyArray<{
+    readonly parts: ReadonlyArray<JsonObject>
+  }>
+  return objectOf(last.at(-1)?.parts[0]?.functionResponse).response
+}
 
+it.each([
+  ['{"output":"a","exit_code":1}', { output: { output: "a", exit_code: 1 } }],
+  ['{"output":"a","error":null}', { output: { output: "a", error: null } }],
+  ['{"output":"a"}', { output: "a" }],
+  ['{"error":"a"}', { error: "a" }],
+  ["{}", {}]
+])("the result %s is the response %j", (content, response) => expect(returned(content)).toEqual(response))
+
+describe("references", () => {
   it.each(['{"$ref":"#/a"}', '{"a":[{"b":{"$ref" : "#/a"}}]}', '{"a":{"\\u0024ref":"#/a"}}', '{"$ref":null}'])(
     "in a result, %s, are text",
     (content) => expect(returned(content)).toEqual({ output: content })
