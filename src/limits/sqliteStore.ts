@@ -28,23 +28,18 @@ const schema = `
 
 /** The longest that another process may hold up this one, in milliseconds; then the call waits without blocking. */
 const busyTimeout = 20
-const busy: Schedule.Schedule<unknown> = Schedule.spaced("10 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))
-
-class Busy extends LedgerError {}
+const patience = Schedule.spaced("10 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))
+/** SQLite's code. */
+const busy = 5
 
 const attempt = <A>(run: () => A): Effect.Effect<A, LedgerError> =>
-  Effect.try({
-    try: run,
-    catch: (cause) => {
+  Effect.try({ try: run, catch: (cause) => cause }).pipe(
+    Effect.retry({ while: (cause) => codeOf(cause) === busy, schedule: patience }),
+    Effect.mapError((cause) => {
       countDiskFailure("state", cause)
-      const message = writeProblem(cause)
-      // SQLITE_BUSY
-      return codeOf(cause) === 5 ? new Busy({ message }) : new LedgerError({ message })
-    }
-  })
-
-const patiently = <A>(run: () => A): Effect.Effect<A, LedgerError> =>
-  Effect.retry(attempt(run), { while: (error) => error instanceof Busy, schedule: busy })
+      return new LedgerError({ message: writeProblem(cause) })
+    })
+  )
 
 const isRunning = (id: number): boolean => {
   try {
@@ -111,7 +106,7 @@ const make = (database: DatabaseSync) => {
 
   const atomic = <A>(run: (now: number) => A): Effect.Effect<A, LedgerError> =>
     Clock.clockWith((clock) =>
-      patiently(() => {
+      attempt(() => {
         database.exec("BEGIN IMMEDIATE")
         try {
           // Looked up within the lock: later steps have later times.
@@ -136,31 +131,33 @@ const make = (database: DatabaseSync) => {
     // From the future, by a clock that was set back: full, not frozen until then.
     return { spent: elapsed < 0 ? 0 : Math.max(0, Number(spent) - elapsed * drain), held: 0 }
   }
-  const look = (demands: ReadonlyArray<Demand>, now: number): Held => {
-    const shares = demands.map(({ account, amount, limit }) => {
-      const before = standingOf(account, now)
-      return { ...before, amount: Math.floor(Math.min(amount, limit - before.spent - before.held)) }
-    })
-    return { granted: Arr.zip(demands, shares).every(([{ least }, { amount }]) => amount >= least), shares }
-  }
   const charge = (account: Account, amount: number, now: number): void => {
     if (account.drain !== undefined) {
       setDraining.run(account.name, Math.max(0, standingOf(account, now).spent + amount), now)
     } else if (amount > 0) spend.run(account.name, amount)
   }
+  /** Gives each demand what it gets, where all of them fit. */
+  const grant = (
+    demands: ReadonlyArray<Demand>,
+    give: (account: Account, amount: number, now: number, n: number) => void
+  ) =>
+    atomic((now): Held => {
+      const shares = demands.map(({ account, amount, limit }) => {
+        const before = standingOf(account, now)
+        return { ...before, amount: Math.floor(Math.min(amount, limit - before.spent - before.held)) }
+      })
+      const given = Arr.zip(demands, shares)
+      const granted = given.every(([{ least }, { amount }]) => amount >= least)
+      if (granted) for (const [n, [{ account }, { amount }]] of given.entries()) give(account, amount, now, n)
+      return { granted, shares }
+    })
 
   return Ledger.of({
     alarms: new Set(),
     hold: ({ demands, id, lease }) =>
-      atomic((now) => {
-        const held = look(demands, now)
-        if (!held.granted) return held
-        const expires = now + Math.ceil(Duration.toMillis(lease))
-        for (const [n, [{ account }, { amount }]] of Arr.zip(demands, held.shares).entries()) {
-          insert.run(rowOf(id, n), account.name, amount, expires, process.pid)
-          if (account.drain !== undefined) charge(account, amount, now)
-        }
-        return held
+      grant(demands, (account, amount, now, n) => {
+        insert.run(rowOf(id, n), account.name, amount, now + Math.ceil(Duration.toMillis(lease)), process.pid)
+        if (account.drain !== undefined) charge(account, amount, now)
       }),
     settle: (id, charges) =>
       atomic((now) => {
@@ -174,14 +171,8 @@ const make = (database: DatabaseSync) => {
       atomic(() => {
         for (const { account, amount } of amounts) lift.run(account.name, amount)
       }),
-    spent: (names) => patiently(() => spent(names)),
-    take: (demands) =>
-      atomic((now) => {
-        const held = look(demands, now)
-        if (!held.granted) return held
-        for (const [{ account }, { amount }] of Arr.zip(demands, held.shares)) charge(account, amount, now)
-        return held
-      })
+    spent: (names) => attempt(() => spent(names)),
+    take: (demands) => grant(demands, charge)
   })
 }
 
@@ -206,13 +197,13 @@ const makeStatusBoard = (database: DatabaseSync) => {
   const open = database.prepare("SELECT 1 FROM status WHERE id = ? AND at >= ?")
   const posts = database.prepare("SELECT text FROM status WHERE id <> ? AND at >= ?")
   return StatusBoard.of({
-    read: patiently(() => {
+    read: attempt(() => {
       const now = Date.now()
       put.run(watched, "", now)
       return posts.all(watched, now - boardMemory).map(({ text }) => String(text))
     }),
     post: (id, text) =>
-      patiently(() => {
+      attempt(() => {
         const now = Date.now()
         if (open.get(watched, now - boardMemory) === undefined) return false
         forget.run(now - boardMemory)
@@ -225,8 +216,8 @@ const makeStatusBoard = (database: DatabaseSync) => {
 const openStore = Effect.fnUntraced(function* (path: string) {
   const database = yield* openFile(path, false)
   // Processes that start together may meet while the file is made.
-  yield* explain(path)(patiently(() => prepare(database, path)))
-  const cleaning = Effect.flatMap(Clock.currentTimeMillis, (now) => patiently(() => removeOld(database, now)))
+  yield* explain(path)(attempt(() => prepare(database, path)))
+  const cleaning = Effect.flatMap(Clock.currentTimeMillis, (now) => attempt(() => removeOld(database, now)))
   yield* cleaning.pipe(Effect.ignore, Effect.repeat(Schedule.spaced("1 day")), Effect.forkScoped)
   return Context.make(Ledger, make(database)).pipe(Context.add(StatusBoard, makeStatusBoard(database)))
 })
@@ -239,7 +230,7 @@ export const quotaFile = (directory: string): string => join(directory, "quota.s
 /** What was spent, read without a change of the file. */
 export const readSpent = (directory: string, names: ReadonlyArray<string>) =>
   Effect.scoped(
-    Effect.flatMap(openFile(quotaFile(directory), true), (database) => patiently(() => spentOf(database)(names)))
+    Effect.flatMap(openFile(quotaFile(directory), true), (database) => attempt(() => spentOf(database)(names)))
   )
 
 /** Counts in `<directory>/quota.sqlite`, which is made when it is missing (`GATEWAY_STATE_DIR`). */
