@@ -19,18 +19,11 @@ const up = Metric.gauge("gateway_keys_file_up", {
   description: "Whether the keys in force are those of the key file: 0 while it is gone or broken"
 })
 
-interface GraceOptions {
-  readonly file: string
-  /** Time for which the keys stay in force. */
-  readonly grace: Duration.Duration
-  /** No key works any more; who is refused without one stays so. */
-  readonly end: Effect.Effect<void>
-  /** The last keys that were read work again. */
-  readonly restore: Effect.Effect<void>
-}
-
-/** Takes, after every look at the file, whether it could be read and used. */
-export const makeGrace = ({ file, grace, end, restore }: GraceOptions) => {
+/**
+ * Takes, after every look at the file, whether it could be read and used. `use` ends all keys when the grace is over, and restores
+ * those that were read last; who is refused without one stays so.
+ */
+export const makeGrace = (file: string, grace: Duration.Duration, use: (ended: boolean) => Effect.Effect<void>) => {
   let brokenSince: number | undefined
   let ended = false
   const show = (value: number) => up.updateUnsafe(value, Context.empty())
@@ -42,15 +35,10 @@ export const makeGrace = ({ file, grace, end, restore }: GraceOptions) => {
     const over = brokenSince !== undefined && now - brokenSince >= Duration.toMillis(grace)
     if (over === ended) return
     ended = over
-    if (over) {
-      yield* end
-      yield* Effect.logError(
-        `The API keys have ended: for ${Duration.format(grace)} ${file} could not be read or used.`
-      )
-    } else {
-      yield* Effect.logInfo(`${file} can be read again, and its API keys work again.`)
-      yield* restore
-    }
+    yield* use(ended)
+    yield* ended
+      ? Effect.logError(`The API keys have ended: for ${Duration.format(grace)} ${file} could not be read or used.`)
+      : Effect.logInfo(`${file} can be read again, and its API keys work again.`)
   })
 }
 
@@ -147,13 +135,14 @@ const noDigest = Buffer.from(digestOf(""))
 interface KeysOptions {
   /** The key file (`GATEWAY_KEYS_FILE`). */
   readonly file: string
-  /** Time between two looks at the file; and at the keys that the store refuses; default 1 second. A revoked key stops working within it. */
-  readonly poll?: Duration.Input | undefined
   /** How long the keys outlive a file that is gone or broken (`GATEWAY_KEYS_GRACE`); default 10 minutes. */
   readonly grace?: Duration.Duration | undefined
   /** Whether `sandbox-key` works too: a key without limits, which stands in no file. */
   readonly sandbox?: boolean | undefined
 }
+
+/** Between two looks at the file, and at the keys that the store refuses: a revoked key stops working within it. */
+const poll = "1 second"
 
 const sandboxKey = (now: DateTime.Utc): Key => {
   const digest = digestOf("sandbox-key")
@@ -244,7 +233,7 @@ export class Keys extends Context.Service<Keys, ReturnType<typeof make>["service
    * The keys of a file, which is read again as long as the layer lives. A missing file is no keys, with a warning; a broken one
    * fails the layer at the start. Later it is ignored, with an error line, until the grace is over: then no key works.
    */
-  static readonly layer = ({ file, poll = "1 second", grace = Duration.minutes(10), sandbox = false }: KeysOptions) =>
+  static readonly layer = ({ file, grace = Duration.minutes(10), sandbox = false }: KeysOptions) =>
     Layer.effect(
       Keys,
       Effect.gen(function* () {
@@ -275,12 +264,7 @@ export class Keys extends Context.Service<Keys, ReturnType<typeof make>["service
           }),
           complaint: (message) =>
             `${message}. The API keys that were read before stay in force for ${Duration.format(grace)}, unless the file is fixed.`,
-          looked: makeGrace({
-            file,
-            grace,
-            end: Effect.suspend(() => use({ ...known, keys: [] })),
-            restore: Effect.suspend(() => use(known))
-          })
+          looked: makeGrace(file, grace, (ended) => use(ended ? { ...known, keys: [] } : known))
         })
         // Keys expire without a change of the file, and are refused before it says so.
         const { list } = yield* RefusedKeys

@@ -121,10 +121,11 @@ describe("a clock that is set back", () => {
     settable((setBack) =>
       Effect.gen(function* () {
         let ended = false
-        const end = Effect.sync(() => {
-          ended = true
-        })
-        const looked = makeGrace({ file: "keys.json", grace: Duration.minutes(10), end, restore: Effect.void })
+        const use = (over: boolean) =>
+          Effect.sync(() => {
+            ended = over
+          })
+        const looked = makeGrace("keys.json", Duration.minutes(10), use)
         yield* looked(false)
         setBack()
         yield* TestClock.adjust("11 minutes")
