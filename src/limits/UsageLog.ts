@@ -24,19 +24,12 @@ import {
   Schedule
 } from "effect"
 import { type Act, Audit, type AuditEvent, eventOf } from "../audit/Audit.ts"
+import type { recordOptions } from "../Settings.ts"
 import { fail, rephrase } from "../wire/OperatorError.ts"
 import { countDiskFailure, fileError, giveToFolder, writeProblem } from "./files.ts"
 import { endOf, fileSink, type Sink, stdoutSink } from "./recordSinks.ts"
 import type { UsageRecord } from "./UsageRecord.ts"
-import {
-  anchorOf,
-  type ChainOptions,
-  type Head,
-  lastHead,
-  makeChain,
-  type RecordFormat,
-  readSigner
-} from "./usageChain.ts"
+import { anchorOf, type ChainOptions, type Head, lastHead, makeChain, readSigner } from "./usageChain.ts"
 
 const records = Metric.counter("gateway_usage_records_total", {
   description:
@@ -48,24 +41,16 @@ const waiting = Metric.gauge("gateway_records_waiting", {
 })
 const count = (to: "log" | "stderr", n: number) => Metric.update(Metric.withAttributes(records, { to }), n)
 
-/** How records are written, wherever they go. */
-interface RecordOptions {
-  /** `GATEWAY_RECORD_FORMAT` */
-  readonly format?: RecordFormat | undefined
-  /** `GATEWAY_RECORD_SIGNING_KEY` */
-  readonly signingKey?: string | undefined
-}
-
-interface UsageLogOptions extends RecordOptions {
+interface UsageLogOptions {
   /** What metrics call it; `usage` unless set. */
   readonly log?: "usage" | "audit" | undefined
   /** Records that may wait for the sink; default 10,000. */
   readonly capacity?: number | undefined
   /** Time for what is queued when the layer is closed; default 5 seconds. */
   readonly flush?: Duration.Input | undefined
-  /** Time between two log lines with the head of the chain; default 1 minute. */
-  readonly anchor?: Duration.Input | undefined
 }
+
+type RecordOptions = Partial<ReturnType<typeof recordOptions>>
 
 /** Audit events apart from the usage records, chained like them: in a file, or on standard output. */
 export const auditLayer = (log: string, options: RecordOptions) =>
@@ -94,7 +79,7 @@ export const appendAudit = Effect.fnUntraced(function* (
   if (!isThere) yield* giveToFolder(file)
 })
 
-const makeLog = Effect.fnUntraced(function* (log: string, { signingKey, ...options }: UsageLogOptions) {
+const makeLog = Effect.fnUntraced(function* (log: string, { signingKey, ...options }: UsageLogOptions & RecordOptions) {
   const signer = signingKey === undefined ? undefined : yield* readSigner(signingKey)
   if (log === "stdout") return yield* makeUsageLog(stdoutSink, { ...options, signer })
   const setting = options.log === "audit" ? "GATEWAY_AUDIT_LOG" : "GATEWAY_USAGE_LOG"
@@ -117,13 +102,7 @@ type Seal = "seal" | "last seal"
 /** A usage log on any sink; for tests, and for what `layer` does not know. */
 export const makeUsageLog = Effect.fnUntraced(function* (
   sink: Sink,
-  {
-    anchor = "1 minute",
-    capacity = 10_000,
-    flush = "5 seconds",
-    log = "usage",
-    ...options
-  }: Omit<UsageLogOptions, "signingKey"> & ChainOptions,
+  { capacity = 10_000, flush = "5 seconds", log = "usage", ...options }: UsageLogOptions & ChainOptions,
   before?: Head
 ) {
   // Bounded where records come in: signatures are few, and each has its place.
@@ -196,7 +175,7 @@ export const makeUsageLog = Effect.fnUntraced(function* (
     seal("seal")
     return anchorHead
   })
-  yield* sealAndAnchor.pipe(Effect.delay(anchor), Effect.forever, Effect.forkScoped)
+  yield* sealAndAnchor.pipe(Effect.delay("1 minute"), Effect.forever, Effect.forkScoped)
   yield* Effect.addFinalizer(() =>
     Effect.gen(function* () {
       seal("last seal")
@@ -233,5 +212,6 @@ export class UsageLog extends Context.Service<UsageLog, Effect.Success<ReturnTyp
   static readonly none = Layer.succeed(UsageLog, { record: () => {}, audit: () => {} })
 
   /** `log`: a file's path, or `stdout`. Closing the layer writes what is queued. */
-  static readonly layer = (log: string, options: UsageLogOptions = {}) => Layer.effect(UsageLog, makeLog(log, options))
+  static readonly layer = (log: string, options: UsageLogOptions & RecordOptions = {}) =>
+    Layer.effect(UsageLog, makeLog(log, options))
 }

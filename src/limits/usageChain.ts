@@ -81,12 +81,10 @@ export interface Head {
   readonly digest: string
 }
 
-export type RecordFormat = "gateway" | "ocsf"
-
 export interface ChainOptions {
   readonly instance?: string | undefined
   /** `GATEWAY_RECORD_FORMAT` */
-  readonly format?: RecordFormat | undefined
+  readonly format?: "gateway" | "ocsf" | undefined
   /** `GATEWAY_RECORD_SIGNING_KEY` */
   readonly signer?: Signer | undefined
 }

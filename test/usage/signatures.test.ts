@@ -9,7 +9,7 @@ import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { ocsfPlace } from "../../src/limits/ocsf.ts"
 import { makeUsageLog } from "../../src/limits/UsageLog.ts"
-import { makeChain, type RecordFormat, readSigner, readVerifier } from "../../src/limits/usageChain.ts"
+import { makeChain, readSigner, readVerifier } from "../../src/limits/usageChain.ts"
 import { makeChainChecking } from "../../src/operators/usage/chainCheck.ts"
 import { sharedCommands } from "../operation/commands.ts"
 import { startGateway } from "../support/gateway.ts"
@@ -32,7 +32,7 @@ const other = keyPair("other")
 const signer = await Effect.runPromise(readSigner(own.key))
 const verifierOf = (file: string) => Effect.runPromise(readVerifier(file))
 
-const linesOf = (format: RecordFormat) => {
+const linesOf = (format: "gateway" | "ocsf") => {
   const chain = makeChain(undefined, { format, signer })
   const lines = [chain.seal(false), ...[1, 2].map((n) => chain.link(record(n))), chain.seal(false)]
   return [...lines, ...[3, 4].map((n) => chain.link(record(n))), chain.seal(true)].map((line) => line.trim())
