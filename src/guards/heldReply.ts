@@ -63,7 +63,7 @@ const apart = (frame: Frame): Frame =>
   frame.data === "" ? frame : { ...frame, data: copy(frame.data), event: frame.event && copy(frame.event) }
 
 /** Frames that wait; `all`: until the reply is complete. */
-export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, all: boolean) => {
+export const makeQueue = ({ about, acted, guards, hold, reader }: GuardStreamOptions, all: boolean) => {
   const said = makeTexts(about.surface === "responses")
   const queue: Array<Entry> = []
   /** How many entries have left the queue. */
@@ -74,6 +74,8 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
   /** Entries that are not judged yet, and their characters. */
   let unjudged = 0
   let size = 0
+  /** For how many characters memory has been taken. */
+  let taken = 0
   const count = (entries: ReadonlyArray<Entry>, sign: 1 | -1) => {
     unjudged += sign * entries.length
     for (const entry of entries) size += sign * sizeOf(entry)
@@ -193,10 +195,13 @@ export const makeQueue = ({ about, acted, guards, reader }: GuardStreamOptions, 
     judgeable,
     judged,
     isComplete: () => isComplete,
-    /** Characters of what is not judged yet. */
-    size: () => size,
-    /** The same with what holds it, and what is remembered. */
-    held: () => size + heldPerEntry * unjudged + heldPerOpen * open.size + said.held()
+    /** Takes memory for what is not judged yet, with what holds it, and for what is remembered. */
+    takeMemory: Effect.suspend((): Effect.Effect<void, GatewayError> => {
+      const held = size + heldPerEntry * unjudged + heldPerOpen * open.size + said.held()
+      const refused = held === taken ? undefined : hold(held - taken, size)
+      taken = held
+      return refused === undefined ? Effect.void : Effect.fail(refused)
+    })
   }
 }
 
@@ -208,9 +213,8 @@ export const reported = (
 
 /** Holds frames back until guards have seen their words; `all`: until the reply is complete. */
 export const heldReply = (options: GuardStreamOptions, all: boolean) => {
-  const { actions, hold, onWithheld, reader, usage } = options
+  const { actions, onWithheld, reader, usage } = options
   const queue = makeQueue(options, all)
-  let taken = 0
   /** The frames that go out after these came, and whether they are the last. */
   return Effect.fnUntraced(function* (frames: ReadonlyArray<Frame>, isEnd = false) {
     const free = queue.take(frames.map((frame) => ({ frame, part: reader.read(frame) })))
@@ -220,12 +224,7 @@ export const heldReply = (options: GuardStreamOptions, all: boolean) => {
       onWithheld()
       return { frames: [...before, ...reader.report(reader.withheld(usage()), actions())], over: true }
     }
-    const held = queue.held()
-    if (held !== taken) {
-      const refused = hold(held - taken, queue.size())
-      taken = held
-      if (refused !== undefined) return yield* refused
-    }
+    yield* queue.takeMemory
     const shown = [...free, ...passed].map(reader.emit)
     return { frames: queue.isComplete() && !isEnd ? reported(options, shown) : shown, over: false }
   })

@@ -1,5 +1,5 @@
 /** A streamed reply from the cloud's bytes to the caller's bytes: the pipe, and its stages in their order. */
-import { Array as Arr, Cause, Effect, identity, Pull, Stream } from "effect"
+import { Array as Arr, Cause, Effect, identity, Pull, type Scope, Stream } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import { cut, type UpstreamFault } from "../catalog/UpstreamFault.ts"
 import type { Governance } from "../contract/Governance.ts"
@@ -53,13 +53,16 @@ export interface Step<B, E> {
   readonly end?: Pull.Pull<never, E> | undefined
 }
 
-/** The steps of one stream: pure but for their own state. */
+/** An effect where the step waits. */
+type Stepped<B, E> = Step<B, E> | Effect.Effect<Step<B, E>, E>
+
+/** The steps of one stream, with their own state. */
 export interface Stage<A, B, E> {
-  readonly onArray: (items: ReadonlyArray<A>) => Step<B, E>
-  /** The stream before this stage has ended. */
-  readonly onDone: () => Step<B, E>
-  /** The stream before this stage has failed. */
-  readonly onFailure: (cause: Cause.Cause<E>) => Step<B, E>
+  readonly onArray: (items: Arr.NonEmptyReadonlyArray<A>) => Stepped<B, E>
+  /** The stream before this stage has ended. Default: so does this one. */
+  readonly onDone?: () => Stepped<B, E>
+  /** The stream before this stage has failed. Default: `failed`. */
+  readonly onFailure?: (cause: Cause.Cause<E>) => Stepped<B, E>
 }
 
 /** Emits nothing, and fails as the stream before did. */
@@ -70,24 +73,24 @@ export const failed = <E>(cause: Cause.Cause<E>): Step<never, E> => ({ emit: [],
  * end of the stream before differs from its failure. Each further operator would cost an effect an array.
  */
 export const stage =
-  <A, B, E>(make: () => Stage<A, B, E>) =>
+  <A, B, E>(make: (scope: Scope.Scope) => Stage<A, B, E>) =>
   (self: Stream.Stream<A, E>): Stream.Stream<B, E> =>
-    Stream.transformPull(self, (upstream) =>
+    Stream.transformPull(self, (upstream, scope) =>
       Effect.sync(() => {
-        const { onArray, onDone, onFailure } = make()
-        const done = Cause.done()
+        type Arrays = Pull.Pull<Arr.NonEmptyReadonlyArray<B>, E>
+        const { onArray, onDone = () => ({ emit: [] }), onFailure = failed } = make(scope)
         let end: Pull.Pull<never, E> | undefined
-        const pass = (step: Step<B, E>, next: Pull.Pull<Arr.NonEmptyReadonlyArray<B>, E>) => {
-          end = step.end
+        const pass = (step: Stepped<B, E>, after?: Pull.Pull<never, E>): Arrays => {
+          if (Effect.isEffect(step)) return Effect.flatMap(step, (step) => pass(step, after))
+          end = step.end ?? after
           return Arr.isReadonlyArrayNonEmpty(step.emit) ? Effect.succeed(step.emit) : (end ?? next)
         }
-        const last = ({ emit, end = done }: Step<B, E>) => pass({ emit, end }, done)
-        const step: Pull.Pull<Arr.NonEmptyReadonlyArray<B>, E> = Pull.matchEffect(upstream, {
-          onSuccess: (items) => pass(onArray(items), step),
-          onFailure: (cause) => last(onFailure(cause)),
-          onDone: () => last(onDone())
+        const next: Arrays = Pull.matchEffect(upstream, {
+          onSuccess: (items) => pass(onArray(items)),
+          onFailure: (cause) => pass(onFailure(cause), Cause.done()),
+          onDone: () => pass(onDone(), Cause.done())
         })
-        return Effect.suspend(() => end ?? step)
+        return Effect.suspend(() => end ?? next)
       })
     )
 
@@ -129,8 +132,7 @@ export const decode = <E>({ decoder, framingError, hold, onRead }: DecodeOptions
         const refused = pending === before ? undefined : hold(pending - before)
         return { emit: events, end: refused === undefined ? undefined : Effect.fail(refused) }
       },
-      onDone: () => step(decoder.end()),
-      onFailure: failed
+      onDone: () => step(decoder.end())
     }
   })
 
@@ -162,8 +164,7 @@ const translate = (options: TranslateOptions) =>
         const last = protocol.onHalt()
         progress.end ??= cut
         return step(last)
-      },
-      onFailure: failed
+      }
     }
   })
 
@@ -171,21 +172,14 @@ const flagged = (frames: Frames, governance: Governance | undefined): Frames =>
   governance === undefined ? frames : Arr.flatMap(frames, (frame) => frame.flagged?.(governance) ?? [frame])
 
 /** The flags of the calls go on the last frame. A reply that fails is scanned too: its flags go with the surface's in-band error. */
-const govern =
-  (calls: Accumulator) =>
-  <E>(self: Stream.Stream<Frame, E>): Stream.Stream<Frame, E> =>
-    Stream.transformPull(self, (upstream) =>
-      Effect.succeed(
-        Pull.matchEffect(upstream, {
-          onSuccess: (frames) =>
-            frames.some((frame) => frame.flagged !== undefined)
-              ? Effect.map(inSlices(calls.scan()), () => flagged(frames, calls.governance()))
-              : Effect.succeed(frames),
-          onFailure: (cause) => Effect.andThen(inSlices(calls.scan()), Effect.failCause(cause)),
-          onDone: () => Cause.done()
-        })
-      )
-    )
+const govern = (calls: Accumulator) =>
+  stage<Frame, Frame, GatewayError | EndedEarly>(() => ({
+    onArray: (frames) =>
+      frames.some((frame) => frame.flagged !== undefined)
+        ? Effect.map(inSlices(calls.scan()), () => ({ emit: flagged(frames, calls.governance()) }))
+        : { emit: frames },
+    onFailure: (cause) => Effect.as(inSlices(calls.scan()), failed(cause))
+  }))
 
 /** After its first array a reply never fails: it ends with the surface's own error. */
 const endInBand = (lastFrames: ReplyOptions["lastFrames"]) =>
@@ -196,7 +190,6 @@ const endInBand = (lastFrames: ReplyOptions["lastFrames"]) =>
         begun = true
         return { emit }
       },
-      onDone: () => ({ emit: [] }),
       onFailure: (cause) => (begun && !Cause.hasInterruptsOnly(cause) ? { emit: lastFrames(cause) } : failed(cause))
     }
   })
