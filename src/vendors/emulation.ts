@@ -129,7 +129,8 @@ const stoppingReader = (reader: ReplyReader, sequences: ReadonlyArray<string>): 
     ...watched,
     whole: (body, out) => {
       isWhole = true
-      return watched.whole(body, out)
+      const fault = watched.whole(body, out)
+      return filter.stopped() ? undefined : fault
     },
     step: (event, out) => {
       if (filter.stopped()) return undefined
@@ -141,10 +142,13 @@ const stoppingReader = (reader: ReplyReader, sequences: ReadonlyArray<string>): 
       if (filter.stopped() && !isWhole)
         return Result.succeed({ finishReason: finishOf("stop", calls), usage: undefined })
       const ended = watched.end(out)
-      if (!filter.stopped()) show(filter.end(), out)
-      return Result.map(ended, (ending) =>
-        filter.stopped() ? { ...ending, finishReason: finishOf("stop", calls) } : ending
-      )
+      if (!filter.stopped()) {
+        show(filter.end(), out)
+        return ended
+      }
+      // The answer was whole before the rest of it, which may have failed.
+      const ending = Result.getOrElse(ended, () => ({ usage: reader.usage() }))
+      return Result.succeed({ ...ending, finishReason: finishOf("stop", calls) })
     },
     ended: () => filter.stopped() || reader.ended(),
     stopped: filter.stopped,

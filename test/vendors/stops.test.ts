@@ -177,4 +177,31 @@ describe("a dialect whose vendor takes none", () => {
     const heard = Result.getOrThrow(hearStream(flash, [event], chat({ stop })))
     expect(heard).toMatchObject({ pieces: [{ text: "a " }], ending: { finishReason: "stop" } })
   })
+
+  it("end an answer that fails after them, streamed and not", () => {
+    const ending = { usage: { input: 2, output: 3 }, finishReason: "stop" }
+    const stop = ["1", "2", "3", "4", "5", "6"]
+    const event = {
+      candidates: [{ content: { parts: [{ text: "a 6 b" }] }, finishReason: "MALFORMED_FUNCTION_CALL" }],
+      usageMetadata: { promptTokenCount: 2, candidatesTokenCount: 3 }
+    }
+    expect(Result.getOrThrow(dialect(flash).reply(event, flash, chat({ stop })))).toMatchObject({
+      ...ending,
+      message: { content: "a " }
+    })
+    expect(Result.isFailure(dialect(flash).reply(event, flash))).toBe(true)
+    expect(Result.getOrThrow(hearStream(flash, [event], chat({ stop })))).toMatchObject({
+      pieces: [{ text: "a " }],
+      ending: { finishReason: "stop" }
+    })
+    const broken = {
+      content: [{ type: "text", text: "a\n\nb" }],
+      stop_reason: "malformed_tool_use",
+      usage: { input_tokens: 2, output_tokens: 3 }
+    }
+    expect(Result.getOrThrow(dialect(sonnet).reply(broken, sonnet, chat({ stop: "\n\n" })))).toMatchObject({
+      ...ending,
+      message: { content: "a" }
+    })
+  })
 })

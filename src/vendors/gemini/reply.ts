@@ -69,13 +69,13 @@ export const reader: Dialect["reader"] = (route) => {
   const read = (body: JsonObject, out: Pieces): UpstreamFault | undefined => {
     // Counts come once, or as totals so far: the latest of each is right (docs/upstreams.md#gemini-usage).
     for (const name of countNames) counts[name] = numberOf(objectOf(body.usageMetadata)[name]) ?? counts[name] ?? null
-    const finished = finishIn(body)
-    if (Result.isFailure(finished)) return finished.failure
     const parts = arrayOf(objectOf(candidateOf(body).content).parts).map(objectOf)
     // Others are nested too deep.
     if (parts.some(({ functionCall }) => isObject(functionCall) && !isPrintable(functionCall.args))) return invalidBody
-    finish = finished.success ?? finish
     for (const part of parts) say(part, out)
+    const finished = finishIn(body)
+    if (Result.isFailure(finished)) return finished.failure
+    finish = finished.success ?? finish
     return undefined
   }
 
