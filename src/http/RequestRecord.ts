@@ -44,23 +44,6 @@ export type MemoryBudget = ReturnType<typeof makeMemoryBudget>
 
 // The record.
 
-/**
- * Which cloud, region and level a reply's text came from or went to (docs/decisions.md#proof-of-the-boundary); none where no cloud was
- * asked.
- */
-const servedHeaders = ({
-  cloud,
-  region,
-  route
-}: Pick<RequestFacts, "cloud" | "region" | "route">): Readonly<Record<string, string>> =>
-  cloud === undefined || region === undefined || route === undefined
-    ? {}
-    : {
-        "x-gateway-served-model": route.model.id,
-        "x-gateway-served-by": `${cloud}/${region}`,
-        "x-gateway-served-level": route.level
-      }
-
 /** Outcomes where the caller or the gateway gave a call up. */
 const abandoned: ReadonlySet<Outcome> = new Set(["cancelled", "timeout", "idle", "drained", "revoked"])
 
@@ -215,9 +198,20 @@ export class RequestRecord extends RequestFacts {
     }
   }
 
-  /** Adds the headers that name the cloud that was called, and what was changed of the request. */
+  /**
+   * Adds the headers that say which cloud, region and level the reply's text came from or went to
+   * (docs/decisions.md#proof-of-the-boundary), where a cloud was asked, and what was changed of the request.
+   */
   addServedHeaders(): void {
-    this.replyHeaders = { ...this.replyHeaders, ...servedHeaders(this), ...this.adjustedHeaders }
+    const { cloud, region, route } = this
+    const served = cloud !== undefined &&
+      region !== undefined &&
+      route !== undefined && {
+        "x-gateway-served-model": route.model.id,
+        "x-gateway-served-by": `${cloud}/${region}`,
+        "x-gateway-served-level": route.level
+      }
+    this.replyHeaders = { ...this.replyHeaders, ...served, ...this.adjustedHeaders }
   }
 
   /** The request ends with this error, and with its headers. */

@@ -53,10 +53,6 @@ export const errorReply = (path: string, error: GatewayError): HttpServerRespons
   return HttpServerResponse.jsonUnsafe(apiErrorBody(failure), { status: failure.status })
 }
 
-/** The headers with the request's ID that replies of the path have. */
-const idHeaders = (path: string, id: string): Readonly<Record<string, string>> =>
-  isMessages(path) ? { "x-request-id": id, "request-id": id } : { "x-request-id": id }
-
 const overloaded = new GatewayError({
   reason: "overloaded",
   message: "the gateway has as many requests in flight as it takes; try again in a moment",
@@ -125,16 +121,15 @@ export const requestMiddleware = (documents: ReadonlySet<string>) =>
       const settings = yield* Settings
       const report = yield* makeReport
       const drain = yield* Drain
-      const trackRequest = yield* makeTrackRequest
+      const { inFlight, trackRequest } = yield* makeTrackRequest
       const clock = yield* Clock.Clock
       const tls = Option.isSome(settings.tlsCert)
       const sourceOf = makeSourceOf(settings.trustedProxies)
       const memory = makeMemoryBudget()
-      let inFlight = 0
 
       /** Why a request does not reach the router; undefined where it does. */
       const refusalOf = (request: Request, path: string, allow: string | undefined): GatewayError | undefined => {
-        if (inFlight > settings.maxInFlight && path !== "/health") return overloaded
+        if (inFlight() > settings.maxInFlight && path !== "/health") return overloaded
         const refused = malformed(request)
         if (refused !== undefined) return refused
         // The router also serves paths that differ in slashes, capitals or escapes: they would belong to no surface.
@@ -150,7 +145,8 @@ export const requestMiddleware = (documents: ReadonlySet<string>) =>
         }
         return HttpServerResponse.setHeaders(reply, {
           ...record.replyHeaders,
-          ...idHeaders(record.path, record.id),
+          "x-request-id": record.id,
+          ...(isMessages(record.path) ? { "request-id": record.id } : {}),
           ...(drain.draining() ? { connection: "close" } : {}),
           ...(tls ? strictTransport : {}),
           ...("cache-control" in reply.headers ? {} : notStored),
@@ -184,7 +180,6 @@ export const requestMiddleware = (documents: ReadonlySet<string>) =>
           const tracked = trackRequest(record, { headers: request.headers, https: tls })
           const { span } = tracked
           record.span = span
-          inFlight++
 
           const context = outer.pipe(
             Context.add(References.CurrentLogAnnotations, { request_id: record.id }),
@@ -198,7 +193,6 @@ export const requestMiddleware = (documents: ReadonlySet<string>) =>
             fiber.interruptUnsafe()
           })
           const onEnd = (exit: Exit.Exit<unknown, unknown>) => {
-            inFlight--
             stopWaiting()
             const left = Exit.isFailure(exit)
             const ended = drain.ended()

@@ -41,17 +41,6 @@ const response = {
   headers: { "x-accel-buffering": "no" }
 }
 
-/** Pulls `first`, which has been pulled already, then the rest. */
-const startingWith = <A, E>(first: A | undefined, rest: Pull.Pull<A, E>): Pull.Pull<A, E> => {
-  let held = first
-  return Effect.suspend(() => {
-    if (held === undefined) return rest
-    const value = held
-    held = undefined
-    return Effect.succeed(value)
-  })
-}
-
 type Limits = Pick<GatewaySettings, "heartbeat" | "scanMode" | "streamIdleTimeout">
 
 export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
@@ -148,7 +137,7 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
     const { endStream } = record
     const ended = Effect.suspend(() => (progress.end === undefined ? undefined : endStream) ?? Effect.void)
     const pull = endStream === undefined ? arrays : Effect.tap(arrays, ended)
-    const first = yield* Pull.catchDone(pull, () => Effect.undefined).pipe(
+    const first = yield* Pull.catchDone(pull, () => Effect.succeed([])).pipe(
       Effect.onError((cause) => {
         const error = errorOf(cause)
         if (error === undefined) recordEnd(true)
@@ -164,5 +153,6 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
     yield* Effect.addFinalizer((exit) => Effect.map(inSlices(toolCalls.scan()), () => recordEnd(Exit.isFailure(exit))))
     // The request's body has been sent, and is no longer held.
     record.takeMemory(-requestMemory)
-    return HttpServerResponse.stream(Stream.fromPull(Effect.succeed(startingWith(first, pull))), response)
+    const begun = Stream.fromIterableEffect(Effect.sync(singleUse(first)))
+    return HttpServerResponse.stream(Stream.concat(begun, Stream.fromPull(Effect.succeed(pull))), response)
   })

@@ -50,6 +50,7 @@ const smallBounds = bounds.map((seconds) => seconds / 10)
 
 const makeSeries = (name: Name, labels: Labels): Metric.Metric<number, unknown> => {
   const attributes = Record.filter(labels, Predicate.isNotUndefined)
+  // An absurd number from a cloud spoils no count: what is less than 0 is not added.
   if (isCounter(name)) return Metric.counter(name, { description: counters[name], incremental: true, attributes })
   const boundaries = name === "gateway_overhead_seconds" ? smallBounds : bounds
   return Metric.histogram(name, { description: histograms[name], boundaries, attributes })
@@ -120,8 +121,8 @@ export const recordRequest = (
   const status = facts.status === 0 ? "none" : String(facts.status)
   add("gateway_requests_total", { surface, status, outcome, ...user, ...sandbox }, 1)
   if (used !== undefined) {
-    add("gateway_tokens_total", { type: "input", ...user, ...sandbox }, positive(used.input))
-    add("gateway_tokens_total", { type: "output", ...user, ...sandbox }, positive(used.output))
+    add("gateway_tokens_total", { type: "input", ...user, ...sandbox }, used.input)
+    add("gateway_tokens_total", { type: "output", ...user, ...sandbox }, used.output)
   }
   add("gateway_request_duration_seconds", timed, (endedAt - startedAt) / 1000)
   if (firstEventAt !== undefined) {
@@ -178,14 +179,12 @@ export const makeCallRecorder = (call: CallLabels) => {
       const ended = { ...labels, "error.type": error }
       if (output === "text") add("gen_ai.client.inference.duration", ended, seconds)
       else add("gen_ai.client.operation.duration", ended, seconds)
-      add("gen_ai.client.inference.usage.input_tokens", counted, positive(tokens?.input))
+      add("gen_ai.client.inference.usage.input_tokens", counted, tokens?.input ?? 0)
       if (output !== "text") return
-      add("gen_ai.client.inference.usage.output_tokens", counted, positive(tokens?.output))
-      const cached = positive(tokens?.cached)
-      const written = positive(tokens?.cacheWrites)
-      const reasoning = positive(tokens?.reasoning)
+      add("gen_ai.client.inference.usage.output_tokens", counted, tokens?.output ?? 0)
+      const { cached = 0, cacheWrites = 0, reasoning = 0 } = tokens ?? {}
       if (cached > 0) add("gen_ai.client.inference.usage.cache_read.input_tokens", counted, cached)
-      if (written > 0) add("gen_ai.client.inference.usage.cache_write.input_tokens", counted, written)
+      if (cacheWrites > 0) add("gen_ai.client.inference.usage.cache_write.input_tokens", counted, cacheWrites)
       if (reasoning > 0) add("gen_ai.client.inference.usage.reasoning.output_tokens", counted, reasoning)
     }
   }
@@ -194,6 +193,3 @@ export const makeCallRecorder = (call: CallLabels) => {
 /** Counts a call of a guard. Names of guards are the operator's; outcomes are few. */
 export const recordGuard = (guard: string, input: "request" | "response", outcome: string, seconds: number): void =>
   add("gateway_guard_duration_seconds", { guard, input, outcome }, seconds)
-
-/** An absurd number from a cloud must not spoil a count. */
-const positive = (count: number | undefined): number => (count !== undefined && count > 0 ? count : 0)

@@ -70,7 +70,7 @@ export const makeTrackRequest = Effect.gen(function* () {
   yield* gaugeOf(streamsInFlight, () => [...inFlight].filter(({ stream }) => stream).length)
   const clock = yield* Clock.Clock
   const openSpan = yield* makeOpenSpan
-  return (facts: RequestFacts, request: TracedRequest) => {
+  const trackRequest = (facts: RequestFacts, request: TracedRequest) => {
     inFlight.add(facts)
     const now = startTimer(clock)
     const span =
@@ -87,7 +87,9 @@ export const makeTrackRequest = Effect.gen(function* () {
       }
     }
   }
+  return { inFlight: () => inFlight.size, trackRequest }
 })
+
 /** Longest text of a caller's or a cloud's in an attribute, in characters. */
 const maxText = 200
 const shown = (text: string | undefined) => (text === undefined ? undefined : beginningOf(text, maxText))
