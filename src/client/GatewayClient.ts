@@ -13,7 +13,7 @@
  * ```
  */
 import { Context, Effect, Layer, Option, Redacted, type Schema, Stream } from "effect"
-import { FetchHttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { FetchHttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
 import { Api } from "../contract/Api.ts"
 import { ApiError, MessagesError } from "../contract/Errors.ts"
@@ -66,18 +66,19 @@ const decoders = {
 const annotate = <E>(error: E, { requestId, retryAfter }: GatewayHeaders): E =>
   error instanceof ApiError || error instanceof MessagesError ? Object.assign(error, { requestId, retryAfter }) : error
 
-const receive = <A, E>(reply: HttpReply, decode: Decode<A, E>): Call<A, E> => {
-  const headers = readHeaders(reply.headers)
-  return decode(reply).pipe(
-    Effect.map((body) => ({ body, headers })),
-    Effect.mapError((error) => annotate(error, headers))
-  )
-}
+const call = <A, E>(send: Send<E>, decode: Decode<A, E>): Call<A, E> =>
+  Effect.flatMap(send, (reply) => {
+    const headers = readHeaders(reply.headers)
+    return decode(reply).pipe(
+      Effect.map((body) => ({ body, headers })),
+      Effect.mapError((error) => annotate(error, headers))
+    )
+  })
 
 /** The values of a streamed reply. */
-const streamValues = <A>(reply: HttpReply, format: EventFormat<A>, { requestId }: GatewayHeaders) =>
+const streamValues = <A>(reply: HttpReply, format: EventFormat<A>) =>
   Stream.suspend(() => {
-    const { broken, end, read } = replyReader(format, requestId)
+    const { broken, end, read } = replyReader(format, readHeaders(reply.headers).requestId)
     const failWith = (error: StreamError | undefined) => (error === undefined ? Stream.empty : Stream.fail(error))
     return reply.stream.pipe(
       Stream.decodeText,
@@ -90,60 +91,56 @@ const streamValues = <A>(reply: HttpReply, format: EventFormat<A>, { requestId }
     )
   })
 
+/** The reply's content type decides between body and stream: the request's `stream` decides only the type. */
+const callEither = <S, A, Event, E>(
+  send: Send<E>,
+  decode: Decode<A | Stream.Stream<unknown, unknown>, E>,
+  format: EventFormat<Event>
+) =>
+  call(send, (reply) => {
+    const streams = reply.status === 200 && isEventStream(reply.headers["content-type"])
+    const body = streams ? Effect.succeed(streamValues(reply, format)) : decode(reply)
+    return body as ReturnType<Decode<ReplyBody<S, A, Event>, E>>
+  })
+
+type Attempt = Effect.Effect<HttpReply, HttpClientError.HttpClientError>
+
 /**
  * Sends again what the gateway refused for now, or never got, by the same rules as the promise client. Effect's
  * `HttpClient.retryTransient` knows no `x-should-retry`, and would send again what 500 and 504 may have charged for.
  */
-const withRetries = <E>(
-  send: Send<E>,
+const withRetries = (
+  send: Attempt,
   { retries = defaultRetries, maxRetryDelay: longest = defaultMaxDelay }: RetryOptions
-): Send<E> => {
+): Attempt => {
   // The gateway never redirects, and the key must not reach another host. Clients that are not over `fetch` follow none unless told to.
   const once = Effect.flatMap(Effect.serviceOption(FetchHttpClient.RequestInit), (init) =>
     Effect.provideService(send, FetchHttpClient.RequestInit, { ...Option.getOrUndefined(init), redirect: "error" })
   )
-  const attempt = (n: number): Send<E> =>
-    Effect.matchEffect(once, {
+  const attempt = (n: number): Attempt => {
+    if (n >= retries) return once
+    return Effect.matchEffect(once, {
       onSuccess: (reply) => {
-        const wait =
-          n < retries && reply.status >= 400
-            ? waitAfter(n, reply.status, readHeaders(reply.headers), longest)
-            : undefined
+        const wait = reply.status >= 400 ? waitAfter(n, reply.status, readHeaders(reply.headers), longest) : undefined
         if (wait === undefined) return Effect.succeed(reply)
         // Read to its end, the body frees its connection for the next attempt.
         return Effect.ignore(reply.text).pipe(Effect.andThen(Effect.sleep(wait)), Effect.andThen(attempt(n + 1)))
       },
       onFailure: (error) =>
-        n < retries && HttpClientError.isHttpClientError(error) && error.reason._tag === "TransportError"
+        error.reason._tag === "TransportError"
           ? Effect.andThen(Effect.sleep(backoff(n, longest)), attempt(n + 1))
           : Effect.fail(error)
     })
-  return Effect.suspend(() => attempt(0))
+  }
+  return attempt(0)
 }
 
 /** A client over the `HttpClient` in the context. */
 export const makeClient = ({ baseUrl, apiKey, ...retries }: ClientOptions) => {
   const secret = typeof apiKey === "string" ? Redacted.make(apiKey) : apiKey
-  const withKey = (request: HttpClientRequest.HttpClientRequest) =>
-    HttpClientRequest.setHeader(request, "x-api-key", Redacted.value(secret))
-  const key = Layer.merge(
-    HttpApiMiddleware.layerClient(ApiKey, ({ next, request }) => next(withKey(request))),
-    HttpApiMiddleware.layerClient(MessagesKey, ({ next, request }) => next(withKey(request)))
-  )
-  const call = <A, E>(send: Send<E>, decode: Decode<A, E>): Call<A, E> =>
-    Effect.flatMap(withRetries(send, retries), (reply) => receive(reply, decode))
-  /** The reply's content type decides between body and stream: the request's `stream` decides only the type. */
-  const callEither = <S, A, Event, E>(
-    send: Send<E>,
-    decode: Decode<A | Stream.Stream<unknown, unknown>, E>,
-    format: EventFormat<Event>
-  ) =>
-    Effect.flatMap(withRetries(send, retries), (reply): Call<ReplyBody<S, A, Event>, E> => {
-      const streams = reply.status === 200 && isEventStream(reply.headers["content-type"])
-      if (!streams) return receive(reply, decode as Decode<ReplyBody<S, A, Event>, E>)
-      const headers = readHeaders(reply.headers)
-      return Effect.succeed({ body: streamValues(reply, format, headers) as ReplyBody<S, A, Event>, headers })
-    })
+  const send: HttpApiMiddleware.HttpApiMiddlewareClient<never, never, never> = ({ next, request }) =>
+    withRetries(next(HttpClientRequest.setHeader(request, "x-api-key", Redacted.value(secret))), retries)
+  const key = Layer.merge(HttpApiMiddleware.layerClient(ApiKey, send), HttpApiMiddleware.layerClient(MessagesKey, send))
   const mode = { responseMode: "response-only" } as const
   /** The document's types and the schemas' differ in nothing but the type of fields that neither knows. */
   const sent = <Payload>(request: unknown) => ({ payload: request as Payload, ...mode })
@@ -192,8 +189,7 @@ export const makeClient = ({ baseUrl, apiKey, ...retries }: ClientOptions) => {
               call<Contract.Model, ApiError>(api.models.get({ params: { id }, ...mode }), decoders.model)
           },
           /** Never sent again: an answer of 503 is the answer. */
-          health: (): Call<Contract.Health | Contract.Draining, ApiError> =>
-            Effect.flatMap(api.health(mode), (reply) => receive(reply, decoders.health))
+          health: () => call<Contract.Health | Contract.Draining, ApiError>(api.health(mode), decoders.health)
         }) as const
     ),
     Effect.provide(key)
