@@ -10,7 +10,7 @@ import { watchFile } from "../watchFile.ts"
 import { nearest } from "../wire/nearest.ts"
 import { type Catalog, Deployment, type Model } from "./Catalog.ts"
 import shipped from "./catalog.json" with { type: "json" }
-import { checkCatalog, checkCatalogJson, decodeText } from "./checkCatalog.ts"
+import { checkCatalog, checkCatalogJson, decodeJson, parseText } from "./checkCatalog.ts"
 import { clouds, fieldsByCloud } from "./clouds.ts"
 import type { Sites } from "./Partition.ts"
 import { type LeftOut, makeIndex, type Paths } from "./Resolver.ts"
@@ -60,11 +60,12 @@ function* misplaced({ models }: Catalog, overlay: Overlay): Generator<string> {
 
 /** The catalog with the changes of an overlay's text. Fails with every problem, one line each, as `checkCatalog` does. */
 export const withOverlay = (catalog: Catalog, text: string): Result.Result<Catalog, ReadonlyArray<string>> =>
-  Result.flatMap(decodeText(Overlay, "overlay", text), (overlay) => {
+  Result.gen(function* () {
+    const overlay = yield* decodeJson(Overlay, "overlay", yield* parseText("overlay", text))
     const problems = [...misplaced(catalog, overlay)]
-    if (problems.length > 0) return Result.fail(problems)
+    if (problems.length > 0) return yield* Result.fail(problems)
     const models = catalog.models.flatMap((model) => changed(model, overlay.models[model.id]))
-    return Result.mapError(checkCatalogJson({ ...catalog, models }), (problems) =>
+    return yield* Result.mapError(checkCatalogJson({ ...catalog, models }), (problems) =>
       problems.map((problem) => `of the catalog that it makes: ${problem}`)
     )
   })

@@ -15,13 +15,8 @@ import { type Family, isLevel, isPurpose, type Level, levels, type Purpose, surf
 import { forbids, type Sites } from "./Partition.ts"
 import { type Entry, type Route, shippedBetas, stripPaths } from "./Route.ts"
 
-interface ModelId {
-  readonly base: string
-  readonly level: Level
-}
-
 /** Reads an ID; there is no level where the text names none that exists. It does not look for the model. */
-export const parseModelId = (text: string): { readonly base: string; readonly level: Level | undefined } => {
+export const parseModelId = (text: string) => {
   const colon = text.lastIndexOf(":")
   if (colon < 0) return { base: text, level: undefined }
   const level = text.slice(colon + 1)
@@ -29,7 +24,8 @@ export const parseModelId = (text: string): { readonly base: string; readonly le
 }
 
 /** The inverse of `parseModelId`. */
-export const formatModelId = ({ base, level }: ModelId): string => `${base}:${level}`
+export const formatModelId = ({ base, level }: { readonly base: string; readonly level: Level }): string =>
+  `${base}:${level}`
 
 /** Longest echo of the caller's text, in UTF-16 units. */
 const maxEcho = 100
@@ -173,20 +169,6 @@ const explainUnresolved = (id: string, purpose: Purpose, known: Known, mayUse: (
   return `${model} ${wrong}; ${others}${seeList}`
 }
 
-/** The catalog as this process serves it. Immutable: a reload makes a new one. */
-export interface Index {
-  /** Fails with `invalid` (400), and names only IDs that the caller may use. Constant time for an ID that resolves. */
-  readonly resolve: (
-    id: string,
-    purpose: Purpose,
-    mayUse?: (entry: Entry) => boolean
-  ) => Result.Result<Route, GatewayError>
-  /** Every requestable ID, in the catalog's order and then that of `levels`. */
-  readonly list: ReadonlyArray<Entry>
-  /** What active clouds would serve if they were elsewhere, by reason. */
-  readonly leftOut: ReadonlyArray<LeftOut>
-}
-
 /** IDs that the partition table or a declaration keeps from being served. */
 export interface LeftOut {
   readonly reason: string
@@ -217,26 +199,22 @@ const bind = (catalog: Catalog): ReadonlyMap<string, Entry> => {
   return bound
 }
 
-/** The IDs of active clouds that may be served from their sites, and those that may not. */
-const splitBySite = (bound: ReadonlyMap<string, Entry>, sites: Sites) => {
-  // A Map, not an object: `__proto__` and `constructor` are IDs that do not exist.
-  const served = new Map<string, Entry>()
+/** The IDs of active clouds that may be served from their sites, in the catalog's order and then that of `levels`; and what may not. */
+export const requestable = (catalog: Catalog, sites: Sites, bound = bind(catalog)) => {
+  const list: Array<Entry> = []
   const leftOut = new Map<string, Array<string>>()
-  for (const [id, entry] of bound) {
+  for (const entry of bound.values()) {
     const site = sites[entry.deployment.cloud]
     if (site === undefined) continue
     const reason = forbids(entry.deployment, entry.level, site)
-    if (reason === undefined) served.set(id, entry)
-    else getOrInsert(leftOut, reason, () => []).push(id)
+    if (reason === undefined) list.push(entry)
+    else getOrInsert(leftOut, reason, () => []).push(entry.id)
   }
-  return { served, leftOut: [...leftOut].map(([reason, ids]): LeftOut => ({ reason, ids })) }
+  return { list, leftOut: [...leftOut].map(([reason, ids]): LeftOut => ({ reason, ids })) }
 }
 
-/** What an index would list and leave out, for callers that resolve nothing. */
-export const requestable = (catalog: Catalog, sites: Sites): Pick<Index, "list" | "leftOut"> => {
-  const { served, leftOut } = splitBySite(bind(catalog), sites)
-  return { list: [...served.values()], leftOut }
-}
+/** The catalog as this process serves it. Immutable: a reload makes a new one. */
+export type Index = ReturnType<typeof makeIndex>
 
 /**
  * Builds the index once, so that resolving is one look-up.
@@ -244,12 +222,18 @@ export const requestable = (catalog: Catalog, sites: Sites): Pick<Index, "list" 
  * IDs are bound before inactive clouds, and places that are not authorized, are left out: settings can take an ID away, never
  * send it elsewhere. `paths` are for error messages.
  */
-export const makeIndex = (catalog: Catalog, sites: Sites, paths: Paths): Index => {
+export const makeIndex = (catalog: Catalog, sites: Sites, paths: Paths) => {
   const bound = bind(catalog)
-  const { served, leftOut } = splitBySite(bound, sites)
-  const list = [...served.values()]
+  const { list, leftOut } = requestable(catalog, sites, bound)
+  // A Map, not an object: `__proto__` and `constructor` are IDs that do not exist.
+  const served = new Map(list.map((entry) => [entry.id, entry]))
   const known = { catalog, bound, served: list, leftOut: new Set(leftOut.flatMap(({ ids }) => ids)), paths }
-  const resolve: Index["resolve"] = (id, purpose, mayUse = () => true) => {
+  /** Fails with `invalid` (400), and names only IDs that the caller may use. */
+  const resolve = (
+    id: string,
+    purpose: Purpose,
+    mayUse: (entry: Entry) => boolean = () => true
+  ): Result.Result<Route, GatewayError> => {
     const entry = served.get(id)
     if (entry === undefined) return Result.fail(invalid(explainUnresolved(id, purpose, known, mayUse)))
     if (!serves(purpose, entry)) return Result.fail(invalid(explainWrongKind(purpose, entry, paths)))

@@ -145,30 +145,26 @@ const place = (path: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> 
 type Problems = ReadonlyArray<string>
 
 /** Fails with every problem there is, one line each, each beginning with its place; `whole` names the place of all. */
-const decodeJson = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, whole: string) => {
-  const decode = Schema.decodeUnknownResult(schema)
-  return (json: unknown): Result.Result<S["Type"], Problems> =>
+export const decodeJson = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, whole: string, json: unknown) =>
+  Schema.decodeUnknownResult(schema)(json, {
+    errors: "all",
     // An unknown key is most often a misspelt known one, which would silently lose its effect.
-    Result.mapError(decode(json, { errors: "all", onExcessProperty: "error", reportInput: true }), ({ issue }) =>
-      format(issue).issues.map(({ message, path }) => `${place(path) || whole}: ${message.slice(0, maxProblem)}`)
+    onExcessProperty: "error",
+    reportInput: true
+  }).pipe(
+    Result.mapError(
+      ({ issue }): Problems =>
+        format(issue).issues.map(({ message, path }) => `${place(path) || whole}: ${message.slice(0, maxProblem)}`)
     )
-}
+  )
 
-/** The same of a text. */
-export const decodeText = <S extends Schema.ConstraintDecoder<unknown>>(
-  schema: S,
-  whole: string,
-  text: string
-): Result.Result<S["Type"], Problems> => Result.flatMap(parseText(whole, text), decodeJson(schema, whole))
-
-const parseText = (whole: string, text: string) =>
+/** The same of JSON itself. */
+export const parseText = (whole: string, text: string): Result.Result<unknown, Problems> =>
   Result.mapError(parseFile(text), (problem) => [`${whole}: ${problem}`])
-
-const decodeCatalog = decodeJson(Catalog, "catalog")
 
 /** Checks a catalog that is JSON already. What fields say about each other is looked at only when every field is well-formed. */
 export const checkCatalogJson = (json: unknown): Result.Result<Catalog, Problems> =>
-  Result.flatMap(decodeCatalog(json), (catalog) => {
+  Result.flatMap(decodeJson(Catalog, "catalog", json), (catalog) => {
     const problems = [...checkModels(catalog), ...checkCurrency(catalog), ...checkQuotas(catalog)]
     return problems.length > 0 ? Result.fail(problems) : Result.succeed(catalog)
   })
