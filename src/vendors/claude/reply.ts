@@ -12,6 +12,7 @@ import {
   type Refused,
   refused,
   statusOfWord,
+  type UpstreamFault,
   unreadable
 } from "../../catalog/UpstreamFault.ts"
 import {
@@ -88,6 +89,8 @@ export const reader: Dialect["reader"] = (route, chat) => {
   const addShown = (added: string, out: Pieces): void => show(filter?.push(added) ?? added, out)
 
   const begin = (at: number, block: JsonObject, out: Pieces): void => {
+    // One that the vendor never closed is complete where another takes its place.
+    stop(at, out)
     if (block.type === "text") {
       text = order.text(block)
       addShown(textOf(block.text) ?? "", out)
@@ -100,15 +103,15 @@ export const reader: Dialect["reader"] = (route, chat) => {
     else openBlocks.set(at, { type: "unknown" })
   }
 
-  const delta = (at: number, change: JsonObject, out: Pieces): void => {
+  const delta = (at: number, change: JsonObject, out: Pieces): UpstreamFault | undefined => {
     const target = openBlocks.get(at)
     if (change.type === "text_delta") {
       if (target?.type !== "unknown") addShown(textOf(change.text) ?? "", out)
-      return
-    }
-    if (change.type === "input_json_delta" && target?.type === "call") {
+    } else if (change.type === "input_json_delta") {
       const json = textOf(change.partial_json) ?? ""
-      if (json === "") return
+      // Of a call that is complete, or has not begun: it would be executed without them.
+      if (target === undefined && json !== "") return unreadable
+      if (target?.type !== "call" || json === "") return undefined
       target.empty = false
       out.push({ type: "arguments", index: target.index, text: json })
     } else if (target?.type === "thinking") {
@@ -116,6 +119,7 @@ export const reader: Dialect["reader"] = (route, chat) => {
       unsent += added
       held += heldPerPiece + added
     }
+    return undefined
   }
 
   const stop = (at: number, out: Pieces): void => {
@@ -158,8 +162,7 @@ export const reader: Dialect["reader"] = (route, chat) => {
           begin(at, objectOf(readWrittenObject(data)?.content_block), out)
           break
         case "content_block_delta":
-          delta(at, objectOf(fields.delta), out)
-          break
+          return delta(at, objectOf(fields.delta), out)
         case "content_block_stop":
           stop(at, out)
           break

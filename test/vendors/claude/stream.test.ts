@@ -42,6 +42,19 @@ describe("streams", () => {
     expect(folded(heard).text).toBe("a")
   })
 
+  it.each([
+    ["before its call", [piece(0, "{}"), use(0), close(0)]],
+    ["after its call", [use(0), close(0), piece(0, "{}")]]
+  ])("fail where arguments come %s", (_, events) => {
+    expect(failureOf(hearStream(sonnet, [start, ...events, ...stop]))).toEqual(unreadable)
+  })
+
+  it("complete a call whose place another takes", () => {
+    const heard = hearStream(sonnet, [start, use(0), use(0), piece(0, '{"a":1}'), close(0), ...stop])
+    const calls = folded(Result.getOrThrow(heard)).calls.map((call) => call.arguments)
+    expect(calls).toEqual(["{}", '{"a":1}'])
+  })
+
   it("overlay usage, and count calls alone", () => {
     const heard = Result.getOrThrow(
       hearStream(sonnet, [
