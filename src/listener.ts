@@ -77,7 +77,7 @@ const limits = (settings: GatewaySettings) => {
     highWaterMark: 64 * 1024,
     // The request middleware refuses a request without one, in JSON and with an ID.
     requireHostHeader: false,
-    // Served as if it had not asked for one, on a connection that is kept.
+    // Served as if it had not asked for one, as the last request of its connection (`sockets.ts`).
     shouldUpgradeCallback: () => false
   }
 }

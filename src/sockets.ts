@@ -49,8 +49,12 @@ export const guardSockets = (server: Server, connected: "connection" | "secureCo
 
   const begin = (request: IncomingMessage, reply: ServerResponse) => {
     const { socket } = request
+    const hasUpgraded = latest.get(socket)?.headers.upgrade !== undefined
     latest.set(socket, request)
     const replies = connections.get(socket)
+    // Node drops what stands behind such a request in its packet, and reads the next packet as a request, also where it is the rest of one.
+    if (request.headers.upgrade !== undefined) reply.setHeader("connection", "close")
+    if (hasUpgraded) reply.destroy()
     replies?.add(reply)
     if (replies !== undefined && replies.size > mostPipelined) {
       // What is left of the packet is parsed anyway; destroyed replies are not worked on (`requestMiddleware.ts`).
