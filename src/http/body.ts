@@ -32,8 +32,8 @@ const refuseMediaType = (request: HttpServerRequest.HttpServerRequest): GatewayE
   if (type.trim() !== "application/json") return unsupported("Content-Type must be application/json")
   const charset = parameters.map((text) => text.trim()).find((text) => text.startsWith("charset="))
   if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset)) return unsupported("the charset must be utf-8")
-  const encoding = request.headers["content-encoding"]
-  if (encoding !== undefined && encoding !== "identity") {
+  const encoding = (request.headers["content-encoding"] ?? "").trim().toLowerCase()
+  if (encoding !== "" && encoding !== "identity") {
     return unsupported("compressed bodies are not accepted: send the JSON without Content-Encoding")
   }
   return undefined

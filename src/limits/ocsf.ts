@@ -140,6 +140,8 @@ const describeEvent = (event: AuditEvent): Described => {
 /** JSON in the one form of RFC 8785 (JCS), for values that JSON has. */
 const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`
+  // A number beyond the range is no other value.
+  if (typeof value === "number") return String(value)
   if (!isObject(value)) return JSON.stringify(value)
   const names = Object.keys(value).filter((name) => value[name] !== undefined)
   const fields = names.sort().map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`)
@@ -199,7 +201,7 @@ export const ocsfEvent = (record: UsageRecord | AuditEvent, { after, instance, p
 /** What an event says of its place, the digest that it names and the one that it has; undefined for anything else. */
 export const ocsfPlace = (event: JsonObject) => {
   const { attestation_list, metadata } = event
-  const [attestation] = arrayOf(attestation_list)
+  const [attestation, ...others] = arrayOf(attestation_list)
   if (!isObject(attestation) || !isObject(metadata) || !isShallow(event)) return undefined
   const { fingerprint, signatures, ...rest } = attestation
   const before = isObject(rest.prev_event) ? rest.prev_event : undefined
@@ -212,7 +214,7 @@ export const ocsfPlace = (event: JsonObject) => {
       after: metadata.sequence === 1 ? before?.uid : undefined
     },
     named: valueOf(fingerprint),
-    digest: hash("sha256", canonical({ ...event, attestation_list: [rest] }), "hex")
+    digest: hash("sha256", canonical({ ...event, attestation_list: [rest, ...others] }), "hex")
   }
 }
 

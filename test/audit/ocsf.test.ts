@@ -128,6 +128,15 @@ describe("a chain of OCSF events", () => {
     assert.match(check(lines.with(1, late)).breaksAt[0]?.text ?? "", /own fingerprint/)
   })
 
+  it.each([
+    ["a null that is a number out of range", '"first_event_ms":null', '"first_event_ms":1e999'],
+    ["another attestation", "}]}", '},{"uid":"x"}]}']
+  ])("shows %s", (_, from, to) => {
+    const changed = (lines[1] ?? "").replace(from, to)
+    assert.notStrictEqual(changed, lines[1])
+    assert.match(check(lines.with(1, changed)).breaksAt[0]?.text ?? "", /own fingerprint/)
+  })
+
   it("shows a last record that was changed, by its own fingerprint", () => {
     const changed = lines.with(-1, (lines.at(-1) ?? "").replace("key_1", "key_2"))
     assert.match(check(changed).breaksAt[0]?.text ?? "", /own fingerprint/)

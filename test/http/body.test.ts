@@ -56,6 +56,9 @@ describe("content type and encoding", () => {
     refused(await create(gzipSync(text("")), { "content-encoding": "gzip" }), 415, /compressed/)
     refused(await create(text(""), { "content-encoding": "br" }), 415, /compressed/)
   })
+  it.each(["identity", "Identity", ""])("takes the encoding '%s'", async (encoding) => {
+    assert.strictEqual((await create(text(""), { "content-encoding": encoding })).status, 200)
+  })
 })
 
 describe("encodings of text", () => {
