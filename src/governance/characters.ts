@@ -28,6 +28,12 @@ const innerQuote = 0x7f
 export const quotes = characters(/["'`\x7f]/)
 /** What a URL parser drops wherever it stands; backspace and form feed, because a backslash may have become one. */
 export const breaks = characters(/[\t\n\r\f\b]/)
+/** Spaces, controls, quotes and CJK punctuation beyond ASCII; letters and digits of any script end no URI. */
+export const wideEnds = String.raw`\x80-\xa0\u1680\u2000-\u200a\u2018-\u202f\u205f\u3000-\u3020\uff01-\uff0f\uff1a-\uff20`
+/** What RFC 3986 keeps out of a URI, and the single quote, which in practice closes one. Braces stay: `https://{host}/`. */
+export const terminators = characters(new RegExp(String.raw`[\0- \x7f"'<>\\^\`|${wideEnds}]`), 0x10000)
+/** What ends a host, or stands before one. */
+const hostEnds = characters(new RegExp(String.raw`[\0-,/:-@[-\`{-\x7f${wideEnds}]`), 0x10000)
 
 const code = (character: string): number => character.charCodeAt(0)
 export const space = code(" ")
@@ -38,7 +44,7 @@ export const backslash = code("\\")
 
 // Escapes of JSON
 
-const [quote, letterS, letterP, letterU] = [code('"'), code("s"), code("p"), code("u")]
+const [quote, letterU] = [code('"'), code("u")]
 
 /** What a letter or sign after a backslash stands for; 0 where it is no escape. */
 const plain = new Uint16Array(128)
@@ -52,23 +58,29 @@ const codePoint = (units: Uint16Array, from: number): number => {
 
 const isSlash = (unit: number): boolean => unit === slash || unit === backslash
 
-/** Whether `https:` or the like and any slashes end at `to`; a backslash that follows stands for a slash in a URL. */
-const followsScheme = (units: Uint16Array, to: number): boolean => {
-  let at = to - 1
-  // URL parsers take any number; more than a few are no disguise.
-  for (let most = 8; at >= 0 && most > 0 && isSlash(units[at] ?? 0); most--) at--
-  if (at < 1 || units[at] !== colon) return false
-  const last = (units[at - 1] ?? 0) | 0x20
-  return last === letterS || last === letterP
+const lastOfScheme = characters(/[sp]/i)
+
+/**
+ * How much of `https:` or the like has been read: 1 its last letter, 2 its colon with any slashes. A URL parser drops breaks wherever they
+ * stand.
+ */
+const afterUnit = (read: 0 | 1 | 2, unit: number): 0 | 1 | 2 => {
+  if (is(breaks, unit)) return read
+  if (is(lastOfScheme, unit)) return 1
+  return (unit === colon && read === 1) || (isSlash(unit) && read === 2) ? 2 : 0
 }
+
+/** Whether an escape may be undone after a scheme: what else it stands for would end the URL before its host. */
+const mayFollowScheme = (unit: number): boolean => isSlash(unit) || is(breaks, unit) || !is(hostEnds, unit)
 
 /**
  * Undoes one level of escapes in place and returns the new length. What is not an escape of JSON stays as it is. Unless
- * the text is JSON for `certain`, neither does `\\n` after a scheme become a line break: `https:\\new.example` is a URL.
+ * the text is JSON for `certain`, a backslash after a scheme stands for a slash: `https:\\new.example` is a URL.
  */
 function* unescapeLevel(units: Uint16Array, length: number, certain: boolean): Slices<number> {
   let to = 0
   let from = 0
+  let read: 0 | 1 | 2 = 0
   while (from < length) {
     if (from > 0) yield
     for (const end = Math.min(from + sliceCharacters, length); from < end; from++) {
@@ -77,15 +89,17 @@ function* unescapeLevel(units: Uint16Array, length: number, certain: boolean): S
         const next = units[from + 1] ?? 0
         const single = next === quote && certain ? innerQuote : next < 128 ? (plain[next] ?? 0) : 0
         const point = next === letterU && from + 5 < length ? codePoint(units, from + 2) : -1
-        if (single !== 0 && (certain || isSlash(next) || !followsScheme(units, to))) {
+        const isFree = certain || read < 2
+        if (single !== 0 && (isFree || isSlash(next))) {
           unit = single
           from += 1
-        } else if (point >= 0) {
+        } else if (point >= 0 && (isFree || mayFollowScheme(point))) {
           unit = point === quote ? innerQuote : point
           from += 5
         }
       }
       units[to++] = unit
+      read = afterUnit(read, unit)
     }
   }
   return to

@@ -2,9 +2,15 @@
 import type { Slices } from "../wire/slices.ts"
 import type { Tick } from "./toolSchema.ts"
 
-/** Escapes, groups, classes, quantifiers, and single characters of a regular expression. */
+/** Escapes, flags and comments, groups, classes, quantifiers, and single characters of a regular expression, of any common kind. */
 const tokens =
-  /(?:\\u[\da-f]{4})+|\\(?:x[\da-f]{2}|u\{[\da-f]{1,8}\}|[0-3][0-7]{2}|p\{[^{}\\\]]*\}|.)|\((?:\?(?:[a-z-]*:|<?[=!]|<[^<>()\]]*>))?|\[(?:\\.|[^\]\\]){0,256}\]|(?:[*+?]|\{\d+(?:,\d*)?\})\??|./gisu
+  /(?:\\u[\da-f]{4})+|\\(?:x[\da-f]{2}|u\{[\da-f]+\}|[0-3][0-7]{2}|p\{[^{}\\\]]*\}|.)|\(\?(?:[a-z-]+|#[^)]*)\)|\((?:\?(?:[a-z-]*:|>|<?[=!]|P?<[^<>()\]]*>))?|\[(?:\\.|[^\]\\]){0,256}\]|(?:[*+?]|\{\d+(?:,\d*)?\})\??|./gisu
+
+/** Flags and comments, which stand for nothing. */
+const isFlags = /^\(\?.*\)$/s
+const isQuantifier = /^(?:[*+?]|\{\d)/
+/** Of quantifiers, those that take no character twice. */
+const isOnce = /^(?:\?|\{[01](?:,[01])?\})/
 
 /** The characters that a token stands for: none where it marks a place, undefined where they are many. */
 const spelled = (token: string): string | undefined => {
@@ -53,11 +59,11 @@ const makeNameReader = (names: ReadonlyArray<string>, fold: (character: string) 
     return reached(state)
   }
 
-  /** What a class leads to: of its ranges the ends are read. */
-  const afterClass = (state: bigint, token: string): bigint => {
+  /** What each character of a class may stand for: of its ranges the ends are read. */
+  const readClass = (token: string): ReadonlyArray<bigint | undefined> => {
     const text = token[1] === "^" ? "" : token.slice(1, -1).replace(/([^\\])-(.)/gsu, "$1$2")
     const letters = Array.from(text.matchAll(tokens), ([part]) => Array.from(spelled(part) ?? "", read)).flat()
-    return letters.reduce((after, [mask]) => after | (mask === undefined ? state : (state & mask) << 1n), 0n)
+    return letters.map(([mask]) => mask)
   }
 
   /**
@@ -65,29 +71,42 @@ const makeNameReader = (names: ReadonlyArray<string>, fold: (character: string) 
    * characters spells nothing, so that a pattern for any name passes, and so does what a pattern denies.
    */
   function* inPattern(pattern: string, tick: Tick): Slices<string | undefined> {
-    const groups: Array<readonly [kind: string, entry: bigint, ended: bigint]> = []
+    const groups: Array<readonly [kind: string, entry: bigint, ended: bigint, lasts: bigint]> = []
     // Where the group began, where its alternatives so far ended, and what stands before and after the last character or group.
     let [entry, ended, before, state] = [starts, 0n, starts, starts]
+    // The letters with which the last character or group ends, and those of the alternatives so far.
+    let [last, lasts] = [0n, 0n]
     const leave = () => {
-      const [kind, outer, others] = groups.pop() ?? ["", starts, 0n]
+      const [kind, outer, others, outerLasts] = groups.pop() ?? ["", starts, 0n, 0n]
       state = (/[=!]$/.test(kind) ? entry : 0n) | (kind.endsWith("!") ? 0n : state | ended)
       ;[before, entry, ended] = [entry, outer, others]
+      ;[last, lasts] = [last | lasts, outerLasts]
     }
     for (const [token] of pattern.matchAll(tokens)) {
       if (tick(4 * token.length)) yield
-      if (token === "|") [ended, before, state] = [ended | state, entry, entry]
-      else if (token === ")") leave()
+      if (token === "|") {
+        ;[ended, before, state] = [ended | state, entry, entry]
+        ;[last, lasts] = [0n, lasts | last]
+      } else if (token === ")") leave()
+      else if (isFlags.test(token)) continue
       else if (token[0] === "(") {
-        groups.push([token, entry, ended])
+        groups.push([token, entry, ended, lasts])
         ;[before, entry, ended] = [state, state, 0n]
-      } else if (/^(?:[*?]|\{0)/.test(token)) state |= before
-      else if (/^\[./s.test(token)) [before, state] = [state, afterClass(state, token)]
-      else if (!/^(?:\+|\{\d)/.test(token)) {
+        ;[last, lasts] = [0n, 0n]
+      } else if (isQuantifier.test(token)) {
+        // A listed name has a letter twice in a row at most.
+        if (!isOnce.test(token)) state |= (state & last) << 1n
+        if (/^(?:[*?]|\{0)/.test(token)) state |= before
+      } else if (/^\[./s.test(token)) {
+        const masks = readClass(token)
+        ;[before, last] = [state, masks.reduce<bigint>((all, mask) => all | (mask ?? 0n), 0n)]
+        state = ((state & last) << 1n) | (masks.includes(undefined) ? state : 0n)
+      } else {
         const text = spelled(token)
-        if (text === undefined) [before, state] = [state, 0n]
+        if (text === undefined) [before, state, last] = [state, 0n, 0n]
         for (const character of text ?? "") {
           before = state
-          for (const mask of read(character)) state = (state & mask) << 1n
+          for (const mask of read(character)) [last, state] = [mask, (state & mask) << 1n]
         }
       }
     }

@@ -1,7 +1,19 @@
 /** Where a URI or an address ends, and in which ways it may be read. */
 import { isIPv6 } from "node:net"
-import { breaks, characters, colon, digits, dot, farthest, hexDigits, is, slash, unitAt } from "./characters.ts"
-import { longestHost, schemeStart, terminators, type Uri, uriAt, written } from "./uriStart.ts"
+import {
+  breaks,
+  characters,
+  colon,
+  digits,
+  dot,
+  farthest,
+  hexDigits,
+  is,
+  slash,
+  terminators,
+  unitAt
+} from "./characters.ts"
+import { longestHost, schemeStart, type Uri, uriAt, written } from "./uriStart.ts"
 
 /** Punctuation, and what is drawn as nothing: part of a URI, but not its last character. */
 const trailing = characters(/[.,;:!?*\xad\u200b\u200c\u200e\u200f\u2060\ufeff]|\u200d/, 0x10000)

@@ -13,16 +13,14 @@ import {
   quotes,
   slash,
   space,
-  unitAt
+  terminators,
+  unitAt,
+  wideEnds
 } from "./characters.ts"
 import { isSuffix } from "./suffixes.ts"
 
 const schemeCharacters = characters(/[a-z0-9+.-]/i) // RFC 3986, 3.1
 const letters = characters(/[a-z]/i)
-/** Spaces, controls, quotes and CJK punctuation beyond ASCII; letters and digits of any script end no URI. */
-const wideEnds = String.raw`\x80-\xa0\u1680\u2000-\u200a\u2018-\u202f\u205f\u3000-\u3020\uff01-\uff0f\uff1a-\uff20`
-/** What RFC 3986 keeps out of a URI, and the single quote, which in practice closes one. Braces stay: `https://{host}/`. */
-export const terminators = characters(new RegExp(String.raw`[\0- \x7f"'<>\\^\`|${wideEnds}]`), 0x10000)
 
 const longestScheme = 256
 /** The longest host that is looked for, in characters. */
@@ -44,14 +42,16 @@ export const schemeStart = (text: string, floor: number, at: number): number => 
  * How the known schemes are read:
  * - `special`: as a WHATWG URL parser does, with one slash, none, or backslashes for two slashes
  * - `plain`: with two slashes; known, so that line breaks and quotes inside do not hide it
+ * - `file`: so too, or with a backslash, which may have been two: `file:\\\\host\\share`
  */
-type Reading = "special" | "plain" | "mailto" | "data"
+type Reading = "special" | "plain" | "file" | "mailto" | "data"
 
 const known = meaningsOf<Reading>(
   ["http https ws wss ftp", "special"],
-  ["ftps sftp tftp scp s3 gs file ssh git ldap ldaps telnet gopher smb nfs rsync svn imap imaps smtp smtps", "plain"],
+  ["ftps sftp tftp scp s3 gs ssh git ldap ldaps telnet gopher smb nfs rsync svn imap imaps smtp smtps", "plain"],
   ["redis rediss amqp amqps mqtt mqtts mysql postgres postgresql mongodb rtsp abfs abfss wasbs hdfs", "plain"],
   ["grpc grpcs tcp udp", "plain"],
+  ["file", "file"],
   ["mailto", "mailto"],
   ["data", "data"]
 )
@@ -196,8 +196,9 @@ export const uriAt = (text: string, floor: number, at: number): Uri | undefined 
   if (reading !== undefined && first <= start) {
     if (reading === "special")
       return slashes > 0 || isHost(text, first, body) ? { start: first, body, authority: true } : undefined
-    if (reading === "plain" && slashes > 1) return { start: first, body, authority: true }
-    if (reading !== "plain" && slashes === 0) {
+    const isEnough = slashes > 1 || (reading === "file" && unitAt(text, body - 1) === backslash)
+    if ((reading === "plain" || reading === "file") && isEnough) return { start: first, body, authority: true }
+    if ((reading === "mailto" || reading === "data") && slashes === 0) {
       const from = text.slice(body, body + maxMailbox).search(/[^ "'`\x7f]|$/) + body
       const isWhole = reading === "mailto" && from === body && !/[\t\n\r\f\b]/.test(text.slice(first, body))
       const isBody =

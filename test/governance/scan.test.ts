@@ -113,6 +113,16 @@ describe("scan: as a URL parser reads", () => {
     ["https:\\\\bad.example", "https:\\bad.example"],
     // `\\s.` begins a host, though it could be a part of a pattern.
     ["https:\\s.example/x", "https:\\s.example/x"],
+    // Read twice by JSON, these would be blanks or breaks; by a URL parser they are slashes.
+    ["https:\\u0020a.example/x", "https:\\u0020a.example/x"],
+    ["https://\\u003fa.example", "https://\\u003fa.example"],
+    ["ws:\\u0000.example", "ws:\\u0000.example"],
+    ["https:\t\\nexample.com", "https:\\nexample.com"],
+    ["https\t:\\nexample.com", "https:\\nexample.com"],
+    ["https:////////////\\nexample.com", "https://nexample.com"],
+    ["wss\n:\\t.example", "wss:\\t.example"],
+    ["https:\\u002f\\u0061.example", "https:/a.example"],
+    ["file:\\\\host\\share", "file:\\host"],
     ["ftp:/\\/\\d.example", "ftp://\\d.example"],
     ["https:/my?x=1", "https:/my?x=1"],
     ["http://0x7f.1/", "http://0x7f.1/"],

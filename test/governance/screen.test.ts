@@ -203,7 +203,21 @@ describe("screen: patterns", () => {
     ".*webhook.*",
     "\\p{L}*webhook",
     "^dest(ination)?(_url)?$",
-    "^(a|b|c|destination)$"
+    "^(a|b|c|destination)$",
+    "^webho{2}k$",
+    "^webho+k$",
+    "^webho{1,}k_url$",
+    "^cal*back$",
+    "^cal[l]?back$",
+    "^web(ho{2}k)$",
+    "^webh(?:o){2}k$",
+    "^webh(?:x|o|y){2}k$",
+    "^webh[xo]{2}k$",
+    "(?i)^webhook$",
+    "(?#no)webhook",
+    "(?P<n>webhook)",
+    "(?>webhook)",
+    "\\u{0000000077}ebhook"
   ])("%s spells a listed name", (pattern) => {
     for (const mode of ["spec", "strict"] as const) {
       assert.isDefined(screen({ patternProperties: { [pattern]: {} } }, mode))
@@ -237,6 +251,10 @@ describe("screen: patterns", () => {
     "^(?<!webhook)x$",
     "^webhook_[0-9]+$",
     "^[^w]ebhook$",
+    "^webho{1}k$",
+    "^webho?k$",
+    "^cal{0,1}back$",
+    "^(?:web|ho)+k$",
     "^\\debhook$",
     "^web$|^hook$",
     "^url|uri|endpoint|host|hostname$",
