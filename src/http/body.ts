@@ -57,6 +57,8 @@ const writeContinue = (response: ReturnType<typeof NodeHttpServerRequest.toServe
   else write()
 }
 
+const none = Buffer.alloc(0)
+
 /** Reads the body from the socket. The server discards what is left of a refused one. */
 const readBytes = (
   request: HttpServerRequest.HttpServerRequest,
@@ -66,11 +68,11 @@ const readBytes = (
   Effect.callback<Buffer, GatewayError>((resume) => {
     const declared = Number(request.headers["content-length"] ?? 0)
     if (declared > maxBodyBytes) return resume(Effect.fail(tooLarge(maxBodyBytes)))
-    // Later at most twice as much as has come, so that a caller who sends nothing takes no memory from others.
-    let admitted = Math.min(declared, initialBytes)
-    if (!record.admitBody(admitted)) return resume(Effect.fail(noRoom))
+    const first = Math.min(declared, initialBytes)
+    if (!record.admitBody(first)) return resume(Effect.fail(noRoom))
     const incoming = NodeHttpServerRequest.toIncomingMessage(request)
-    const chunks: Array<Buffer> = []
+    // All of them, because a chunk that is kept takes hundreds of bytes, and callers may send one of a single byte.
+    let bytes = Buffer.allocUnsafe(first)
     let size = 0
     let over = false
     // The listeners are not removed, which would cost as much as the rest of this. They live as long as the reply, which may be a long
@@ -79,27 +81,27 @@ const readBytes = (
       if (over) return
       over = true
       clearTimeout(timer)
-      chunks.length = 0
+      bytes = none
       resume(result)
     }
-    const fits = (): boolean => {
-      if (size <= admitted) return true
-      const before = admitted
-      admitted = Math.max(size, Math.min(2 * size, declared))
-      return record.admitBody(admitted - before)
+    /** To at most twice as much as has come, so that a caller who sends nothing takes no memory from others. */
+    const grow = (needed: number): boolean => {
+      const length = Math.max(needed, Math.min(2 * needed, declared === 0 ? maxBodyBytes : declared))
+      if (!record.admitBody(length - bytes.length)) return false
+      const larger = Buffer.allocUnsafe(length)
+      bytes.copy(larger, 0, 0, size)
+      bytes = larger
+      return true
     }
     const onData = (chunk: Buffer) => {
       if (over) return
-      size += chunk.length
-      if (size > maxBodyBytes) finish(Effect.fail(tooLarge(maxBodyBytes)))
-      else if (fits()) chunks.push(chunk)
-      else finish(Effect.fail(noRoom))
+      const needed = size + chunk.length
+      if (needed > maxBodyBytes) return finish(Effect.fail(tooLarge(maxBodyBytes)))
+      if (needed > bytes.length && !grow(needed)) return finish(Effect.fail(noRoom))
+      chunk.copy(bytes, size)
+      size = needed
     }
-    const onEnd = () => {
-      const [only] = chunks
-      const bytes = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, size)
-      finish(Effect.succeed(bytes))
-    }
+    const onEnd = () => finish(Effect.succeed(bytes.subarray(0, size)))
     const onClose = () => finish(Effect.fail(brokenOff))
     const timer = setTimeout(() => finish(Effect.fail(tooSlow)), Duration.toMillis(bodyTimeout))
     incoming.on("data", onData).on("end", onEnd).on("error", onClose).on("close", onClose)

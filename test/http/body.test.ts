@@ -4,7 +4,8 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { emptyMessage, message } from "../support/claude.ts"
 import { answering, reply } from "../support/fakeUpstream.ts"
 import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
-import { type Got, open, post, raw, rawPost } from "../support/http.ts"
+import { heap } from "../support/heap.ts"
+import { type Got, get, open, post, raw, rawPost } from "../support/http.ts"
 import { sharedUpstream } from "../support/shared.ts"
 import { assertShortTurns } from "../support/shortTurns.ts"
 
@@ -258,6 +259,20 @@ describe("shape", () => {
       await assertShortTurns(80, async () => (await open(`${gateway.url}/v1/messages`, body)).text())
     }
   })
+})
+
+it("a body in chunks of one byte takes no more memory than its bytes", async () => {
+  const caller = raw(gateway.port)
+  const count = 100_000
+  caller.write("POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: sandbox-key\r\ncontent-type: application/json\r\n")
+  caller.write("transfer-encoding: chunked\r\n\r\n1\r\n{\r\n")
+  const before = heap()
+  await new Promise((resolve) => caller.socket.write("1\r\n \r\n".repeat(count), resolve))
+  // Until the gateway has read what the system has taken.
+  for (let round = 0; round < 5; round++) await get(`${gateway.url}/health`)
+  assert.isBelow(heap() - before, 20 * count)
+  caller.write("1\r\n}\r\n0\r\n\r\n")
+  assert.match(await caller.until(/\}\}$/), /^HTTP\/1\.1 400 [\s\S]*model/)
 })
 
 describe("a caller that is slow or leaves", () => {
