@@ -1,6 +1,18 @@
 /** The reply of a cloud as Effect's `HttpClientResponse`: its head has come, undici pushes its body, and one reader pulls it. */
 import type Undici from "@effect/platform-node/Undici"
-import { Array as Arr, Cause, Effect, Exit, Inspectable, Option, Pipeable, type Pull, Stream } from "effect"
+import {
+  Array as Arr,
+  Bytes,
+  Cause,
+  Effect,
+  Exit,
+  Inspectable,
+  Latch,
+  Option,
+  Pipeable,
+  type Pull,
+  Stream
+} from "effect"
 import {
   Cookies,
   type Headers,
@@ -29,7 +41,7 @@ export interface Head {
   readonly status: number
   readonly headers: Headers.Headers
   /** The request without its body, which would live as long as the reply. */
-  readonly request: () => HttpClientRequest.HttpClientRequest
+  readonly request: HttpClientRequest.HttpClientRequest
 }
 
 /** Largest whole reply, and largest error reply, in bytes. */
@@ -64,7 +76,8 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
   readonly [HttpClientResponse.TypeId]: typeof HttpClientResponse.TypeId = HttpClientResponse.TypeId
   readonly status: number
   readonly headers: Headers.Headers
-  private readonly requestOf: Head["request"]
+  readonly request: HttpClientRequest.HttpClientRequest
+  readonly pipe = Pipeable.Prototype.pipe
   private readonly controller: Undici.Dispatcher.DispatchController
   private readonly call: Pick<CallContext, "received" | "takeMemory">
   private chunks: Array<Uint8Array> = []
@@ -73,8 +86,8 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
   private limit: number | undefined
   private ended: Exit.Exit<void, Failure> | undefined
   private discarding: NodeJS.Timeout | undefined
-  private resume: ((effect: Effect.Effect<void>) => void) | undefined
-  private notifying = false
+  /** Closed while the reader waits. */
+  private readonly ready = Latch.makeUnsafe(true)
 
   constructor(
     { headers, request, status }: Head,
@@ -84,13 +97,9 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
     super()
     this.status = status
     this.headers = headers
-    this.requestOf = request
+    this.request = request
     this.controller = controller
     this.call = call
-  }
-
-  get request() {
-    return this.requestOf()
   }
 
   push(chunk: Uint8Array): void {
@@ -99,8 +108,8 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
     this.size += chunk.length
     if (this.limit !== undefined) this.countBytes(chunk.length, this.size > smallBytes ? valuesIn(chunk) : 0)
     else {
-      if (this.size > maxWaiting && this.resume === undefined) this.controller.pause()
-      this.notify()
+      if (this.size > maxWaiting && this.ready.isOpen()) this.controller.pause()
+      if (this.chunks.length === 1) this.notify()
     }
   }
 
@@ -160,10 +169,6 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
   get remoteAddress() {
     return Option.none()
   }
-  pipe() {
-    // biome-ignore lint/complexity/noArguments: Effect's own way to pipe
-    return Pipeable.pipeArguments(this, arguments)
-  }
   toJSON() {
     return HttpIncomingMessage.inspect(this, { _id: "HttpClientResponse", status: this.status })
   }
@@ -176,41 +181,25 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
       if (this.ended === undefined) this.controller.resume()
       return Effect.succeed(chunks)
     }
-    if (this.ended === undefined) return Effect.andThen(this.wait, this.pull)
-    return Exit.isSuccess(this.ended) ? Cause.done() : Effect.failCause(this.ended.cause)
+    return this.ended === undefined ? this.waitFor(this.pull) : Effect.andThen(this.ended, Cause.done())
   })
 
   private readonly whole: Effect.Effect<ArrayBuffer, Failure> = Effect.suspend(() => {
-    if (this.ended === undefined) return Effect.andThen(this.wait, this.whole)
-    if (Exit.isFailure(this.ended)) return Effect.failCause(this.ended.cause)
-    const bytes = new Uint8Array(this.size)
-    let at = 0
-    for (const chunk of this.chunks) {
-      bytes.set(chunk, at)
-      at += chunk.length
-    }
+    if (this.ended === undefined) return this.waitFor(this.whole)
+    const { chunks } = this
     this.chunks = []
-    return Effect.succeed(bytes.buffer)
+    return Effect.map(this.ended, () => Bytes.concat(chunks).buffer)
   })
 
-  private readonly wait: Effect.Effect<void> = Effect.callback((resume) => {
-    this.resume = resume
-    return Effect.sync(() => {
-      this.resume = undefined
-    })
-  })
+  /** From now on, so that nothing that comes before the fiber waits is missed. */
+  private waitFor<A, E>(next: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    this.ready.closeUnsafe()
+    return Effect.andThen(this.ready.await, next)
+  }
 
   /** Notifies the reader once undici has parsed one read of the socket. */
   private notify(): void {
-    if (this.notifying || this.resume === undefined) return
-    if (this.limit !== undefined && this.ended === undefined) return
-    this.notifying = true
-    queueMicrotask(() => {
-      this.notifying = false
-      const { resume } = this
-      this.resume = undefined
-      resume?.(Effect.void)
-    })
+    queueMicrotask(() => this.ready.openUnsafe())
   }
 
   /** Counts more bytes of a body that is read whole, and takes memory for them and for the values that they become. */

@@ -11,7 +11,7 @@ import { Context, Effect, Option, Scope } from "effect"
 import { Headers, HttpBody, HttpClient, HttpClientError, HttpClientRequest, UrlParams } from "effect/http"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import { ceilingError } from "../stream/deadlines.ts"
-import { abandoned, type CallContext, type Head, Response } from "./Response.ts"
+import { abandoned, type CallContext, Response } from "./Response.ts"
 
 export const CurrentCall = Context.Reference<CallContext>("gateway/cloud/CurrentCall", {
   defaultValue: () => ({ sent: () => {}, takeMemory: () => true, received: () => {} })
@@ -88,22 +88,20 @@ export const postJson = (url: URL, headers: Readonly<Record<string, string>>, bo
   )
 
 /** The request without its body and credentials. */
-const outline = (method: string, url: string) => (): Request =>
+const outline = ({ method, url }: Request): Request =>
   HttpClientRequest.makeWith(method, url, UrlParams.empty, Option.none(), Headers.empty, HttpBody.empty)
 
 /** Not inlined into `execute`: its closures live as long as the reply, and would hold the request's body. */
 const dispatch = (
   dispatcher: Undici.Dispatcher,
   options: Options,
-  request: Head["request"],
+  request: Request,
   { deadline, received, sent, takeMemory }: CallContext,
   scope: Scope.Scope
 ) =>
   Effect.callback<Response, Failure>((resume) => {
     const failed = (cause: unknown) =>
-      new HttpClientError.HttpClientError({
-        reason: new HttpClientError.TransportError({ request: request(), cause })
-      })
+      new HttpClientError.HttpClientError({ reason: new HttpClientError.TransportError({ request, cause }) })
     let controller: Undici.Dispatcher.DispatchController | undefined
     let response: Response | undefined
     let aborted = false
@@ -153,17 +151,13 @@ const execute = (dispatcher: Undici.Dispatcher, request: Request) =>
     dispatch(
       dispatcher,
       optionsOf(request),
-      outline(request.method, request.url),
+      outline(request),
       fiber.getRef(CurrentCall),
       Context.getUnsafe(fiber.context, Scope.Scope)
     )
   )
 
-export const makeClient: Effect.Effect<
-  HttpClient.HttpClient.With<Failure, Scope.Scope>,
-  never,
-  Dispatcher
-> = Effect.map(Dispatcher, (dispatcher) =>
+export const makeClient = Effect.map(Dispatcher, (dispatcher) =>
   HttpClient.makeWith(
     Effect.flatMap((request: Request) => execute(dispatcher, request)),
     Effect.succeed<Request>

@@ -46,16 +46,6 @@ export const makeRegions = (now: () => number = () => performance.now()) => {
   }
 }
 
-/** Where a call goes. */
-export interface Address {
-  readonly url: URL
-  /** The host's name, and the port also where the scheme says it. */
-  readonly host: string
-  readonly port: number
-  /** Cloud and region, whose calls share a circuit breaker. */
-  readonly circuit: string
-}
-
 /**
  * The address of a call in a region. Throws where its host is neither the operator's nor in the partition table, or where the parser
  * reads another address than its parts are: settings and catalog are checked when they are read, so that is a defect.
@@ -64,7 +54,7 @@ export const addressOf = (
   { endpoint: { baseUrl, host, path }, name }: Pick<Cloud, "endpoint" | "name">,
   kind: CallKind,
   region: string
-): Address => {
+) => {
   const ownPath = path(kind, region)
   const written = (baseUrl ?? host(region)) + ownPath
   const url = new URL(written)
@@ -73,10 +63,6 @@ export const addressOf = (
   if (!rightHost || !ownPath.startsWith("/") || url.href !== written || url.username !== "" || url.password !== "") {
     throw new Error(`${name}/${region}: an upstream address leads out of the boundary`)
   }
-  return {
-    url,
-    host: url.hostname,
-    port: portOf(url),
-    circuit: `${name}/${region}`
-  }
+  // The port also where the scheme says it. Calls of one circuit share a circuit breaker.
+  return { url, host: url.hostname, port: portOf(url), circuit: `${name}/${region}` }
 }

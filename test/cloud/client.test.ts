@@ -2,7 +2,7 @@
 import { Dispatcher } from "@effect/platform-node/NodeHttpClient"
 import type Undici from "@effect/platform-node/Undici"
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Fiber, Option, Pull, Scope, Stream } from "effect"
+import { Cause, Effect, Exit, Fiber, Option, Pull, References, Scope, Stream } from "effect"
 import { HttpBody, HttpClientError, HttpClientRequest } from "effect/http"
 import { vi } from "vitest"
 import { type GatewayError, noRoom } from "../../src/catalog/GatewayError.ts"
@@ -173,6 +173,22 @@ describe("what one read of the socket brings", () => {
       assert.strictEqual(Buffer.concat(await take(pull)).toString(), "ab")
       if (failure === undefined) assert.strictEqual(await takeOrEnd(pull), ended)
       else assert.strictEqual(errorOf(await Effect.runPromiseExit(pull)), brokenOff)
+    }
+  })
+})
+
+describe("a reader that gives way to others before it waits", () => {
+  it.each(["stream", "arrayBuffer"] as const)("misses neither a piece nor the end (%s)", async (as) => {
+    for (let turns = 0; turns < 40; turns++) {
+      const { cloud, response } = await answered()
+      const read = as === "stream" ? Stream.runDrain(response.stream) : response.arrayBuffer
+      const fiber = Effect.runFork(Effect.provideService(read, References.MaxOpsBeforeYield, 3))
+      for (let turn = 0; turn < turns; turn++) await nextTurn()
+      cloud.receive(Buffer.from("a"))
+      for (let turn = 0; turn < turns; turn++) await nextTurn()
+      cloud.receive("end")
+      for (let turn = 0; turn < 100; turn++) await nextTurn()
+      assert.isDefined(fiber.pollUnsafe(), `after ${turns} turns`)
     }
   })
 })
