@@ -15,19 +15,13 @@ import { teamUser } from "./limits.ts"
 // leaves the others a part of theirs.
 
 const minute = 60_000
-/**
- * The part of another team's share that is left free for it: ten seconds' worth, so that little lies idle while it does not
- * ask.
- */
+/** The part of another team's share that is left free for it: ten seconds' worth, so that little lies idle while it does not ask. */
 const kept = 1 / 6
 
-interface TeamUse {
-  /** What was taken in about the last minute; it fades. */
-  readonly amount: number
-  /** When the team asked last; it takes part for a minute. */
-  readonly at: number
-}
+/** What a team took in about the last minute, and when it asked last; it takes part for a minute. */
+type TeamUse = { readonly amount: number; readonly at: number }
 
+/** What is left of it: it fades. */
 const faded = ({ amount, at }: TeamUse, now: number): number => amount * Math.exp((at - now) / minute)
 
 /** `limit` is an amount a minute, and the most that may be taken at a time. It begins full. */

@@ -75,7 +75,6 @@ export const Key = Schema.Struct({
   previous: Schema.optional(Schema.Struct({ digest: Digest, until: Schema.DateTimeUtcFromString }))
 })
 export type Key = typeof Key.Type
-/** As the file has it. */
 export const encodeKey = Schema.encodeSync(Key)
 
 /** `now` is in milliseconds since the epoch. */
@@ -94,7 +93,6 @@ const RefusedCaller = Schema.Struct({
 })
 export type RefusedCaller = typeof RefusedCaller.Type
 
-/** No two with the same name; `message` says so. */
 export const allUnique = <A>(nameOf: (item: A) => string, message: string) =>
   Schema.makeFilter((items: ReadonlyArray<A>) => new Set(items.map(nameOf)).size === items.length || message)
 
@@ -124,7 +122,6 @@ const KeyFile = Schema.Struct({
 export interface KeyBook {
   readonly keys: ReadonlyArray<Key>
   readonly teams: ReadonlyArray<Team>
-  /** Those that are refused. */
   readonly callers?: ReadonlyArray<RefusedCaller> | undefined
 }
 export const emptyBook: KeyBook = { keys: [], teams: [] }

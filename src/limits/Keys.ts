@@ -82,9 +82,7 @@ export const mayUse =
   (requested: Requested): boolean =>
     Result.isSuccess(permits(caller, requested))
 
-/** Hex SHA-256 of a secret. */
 export const digestOf = (secret: string): string => hash("sha256", secret, "hex")
-/** A new secret: `gmg_` and 32 random bytes in base64url. */
 export const newSecret = (): string => `gmg_${randomBytes(32).toString("base64url")}`
 
 interface Secret {
@@ -102,7 +100,6 @@ const endOf = ({ disabled, expires, revoked }: Key): number => {
   return expires === undefined ? Number.POSITIVE_INFINITY : DateTime.toEpochMillis(expires)
 }
 
-/** Why a secret of a key no longer works. */
 const whyOver = (key: Key, digest: string, now: number, isRefused: boolean): Refusal => {
   const { disabled, previous, revoked } = key
   if (isRefused || (previous?.digest === digest && now >= DateTime.toEpochMillis(previous.until))) return "rotated"

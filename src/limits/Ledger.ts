@@ -49,16 +49,11 @@ export interface Standing {
   readonly held: number
 }
 
-/** What a request has of an account. */
-interface Share extends Standing {
-  readonly amount: number
-}
-
 export interface Held {
   /** False when one of the demands does not fit; then nothing is held. */
   readonly granted: boolean
-  /** One for each demand, in their order. */
-  readonly shares: ReadonlyArray<Share>
+  /** What a request has of each account, in the order of its demands. */
+  readonly shares: ReadonlyArray<Standing & { readonly amount: number }>
 }
 
 export interface Charge {

@@ -52,8 +52,7 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
   const scope = yield* Effect.scope
   const watch = makeWatch(ledger, "quota", "Requests of keys and teams with a quota are refused until it is back.")
 
-  // What was used must be charged, so settling is tried until the store is back; only the end of the process gives up, and logs
-  // it.
+  // What was used must be charged, so settling is tried until the store is back. Only the end of the process gives up, and logs it.
   const settleLater = (id: string, charges: ReadonlyArray<Charge>) =>
     ledger.settle(id, charges).pipe(
       Effect.retry(untilBack),

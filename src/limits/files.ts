@@ -94,7 +94,6 @@ const read = (path: string): Effect.Effect<RegularFile | undefined, OperatorErro
 /** The text of a file; undefined when there is none. */
 export const readIfExists = (path: string) => Effect.map(read(path), (file) => file?.bytes.toString("utf8"))
 
-/** Whether group or others may write. */
 export const isWritableByOthers = (mode: number): boolean => (mode & 0o022) !== 0
 export const octalMode = (mode: number): string => (mode & 0o777).toString(8).padStart(4, "0")
 

@@ -31,7 +31,6 @@ export type LimitName = keyof Limits
 export const limitNames: ReadonlyArray<LimitName> = Struct.keys(limitKinds)
 const kindOf = (name: LimitName): LimitKind => limitKinds[name]
 
-/** The limits among other fields. */
 export const pickLimits: (of: Limits) => Limits = Struct.pick([...limitNames])
 
 /** Who calls, of what a key or a rule gives: nothing of its secrets. */

@@ -3,22 +3,17 @@
  * used last. That is added up in memory and written every second, beside the requests. A process that is killed loses the last
  * second of it; what counts towards a limit is settled by each request (Quota).
  */
-import { Duration, Effect, Queue } from "effect"
+import { Array as Arr, Duration, Effect, Queue } from "effect"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { getOrInsert } from "../wire/getOrInsert.ts"
 import { type Account, type Charge, type Ledger, type makeWatch, storeIsBack } from "./Ledger.ts"
 import { accountOf, budgetsOf, lastUseAccount, periodAt, teamUser } from "./limits.ts"
 
-/** What was charged in this month and today (UTC), running requests excluded. Costs are in millionths of the catalog's currency. */
-export interface Use {
-  readonly monthlyTokens: number
-  readonly monthlyCost: number
-  /** Today's are counted where they are limited. */
-  readonly dailyTokens: number
-  readonly dailyCost: number
-  /** When a key was used last, in milliseconds since the epoch; 0 where it is not known to have been. */
-  readonly lastUse: number
-}
+/**
+ * What was charged in this month and today (UTC), running requests excluded; today's is counted where it is limited. Costs are in
+ * millionths of the catalog's currency. `lastUse` is in milliseconds since the epoch; 0 where a key is not known to have been used.
+ */
+export type Use = Effect.Success<ReturnType<typeof usageTotalsOf>>["keys"][number]
 
 export interface Users {
   readonly keys: ReadonlyArray<{ readonly id: string }>
@@ -34,17 +29,13 @@ export const usageTotalsOf = ({ spent }: Pick<Ledger["Service"], "spent">, { key
     lastUseAccount(user).name
   ])
   return Effect.map(spent(accounts), (amounts) => {
-    const uses = users.map((_, n): Use => {
-      const own = amounts.slice(5 * n, 5 * n + 5)
-      const [monthlyTokens = 0, monthlyCost = 0, dailyTokens = 0, dailyCost = 0, lastUse = 0] = own
+    const uses = Arr.chunksOf(amounts, 5).map((own) => {
+      const [monthlyTokens, monthlyCost = 0, dailyTokens = 0, dailyCost = 0, lastUse = 0] = own
       return { monthlyTokens, monthlyCost, dailyTokens, dailyCost, lastUse }
     })
     return { keys: uses.slice(0, keys.length), teams: uses.slice(keys.length) }
   })
 }
-
-/** Adds a request of this caller, and what it used. `startedAt` is in milliseconds since the epoch, `cost` in millionths. */
-export type Note = (caller: CallerIdentity, startedAt: number, tokens: number, cost: number) => void
 
 interface Batch {
   readonly id: string
@@ -100,7 +91,8 @@ export const makeUsageAccumulator = Effect.fnUntraced(function* (
     Effect.forkScoped
   )
 
-  const note: Note = (caller, startedAt, tokens, cost) => {
+  /** Adds a request of this caller, and what it used. `startedAt` is in milliseconds since the epoch, `cost` in millionths. */
+  return (caller: CallerIdentity, startedAt: number, tokens: number, cost: number): void => {
     const { id, team } = caller
     const month = periodAt("month", startedAt)
     const settled = new Set(budgetsOf(caller, startedAt).map(({ account }) => account.name))
@@ -114,5 +106,4 @@ export const makeUsageAccumulator = Effect.fnUntraced(function* (
     used.set(id, Math.max(startedAt, used.get(id) ?? 0))
     Queue.offerUnsafe(wake, undefined)
   }
-  return note
 })

@@ -25,8 +25,6 @@ import { nearest } from "../../wire/nearest.ts"
 import { fail, OperatorError } from "../../wire/OperatorError.ts"
 import { table } from "../table.ts"
 
-// What is printed.
-
 /** What is about an answer. Nothing is coloured off a terminal. */
 const dim = (text: string): string => styleText("dim", text)
 const bold = (text: string): string => styleText("bold", text)
@@ -93,8 +91,6 @@ export const explainFailure = (error: unknown, url: string): string => {
           : [`what answers at ${url} is not this gateway, or another version of it`, "Check --url."]
   return `${printable(message)}${id === undefined ? "" : dim(` (request ${printable(id)})`)}\n${next}`
 }
-
-// Commands, and the conversation.
 
 const commands = {
   help: ["", "shows this list"],

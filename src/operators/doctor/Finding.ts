@@ -26,14 +26,12 @@ export const orStartFails = (fix: string) => orFail(fix, "; the start fails")
 
 export const passed = (findings: ReadonlyArray<Finding>): boolean => findings.every(({ state }) => state !== "fail")
 
-type Find = Effect.Effect<
-  Found | ReadonlyArray<Found>,
-  { readonly message: string },
-  FileSystem.FileSystem | Scope.Scope
->
-
 /** What is checked, and how; what cannot be found out is a finding, too. */
-export type Check = readonly [check: string, find: Find, deadline?: Duration.Duration]
+export type Check = readonly [
+  check: string,
+  find: Effect.Effect<Found | ReadonlyArray<Found>, { readonly message: string }, FileSystem.FileSystem | Scope.Scope>,
+  deadline?: Duration.Duration
+]
 
 /** One line, without control characters: some of it comes from other machines. */
 const line = (text: string): string =>

@@ -26,12 +26,6 @@ import { checkSetup, setupOf } from "./examine.ts"
 
 const day = 86_400_000
 
-/** The digest is that of the audit event `gateway.started`, where one process serves: workers have shares of some limits. */
-const settingsInForce = (environment: Environment, settings: GatewaySettings, clouds: CloudSettings) => ({
-  set: settingsIn(environment),
-  sha256: settingsDigest({ settings, clouds })
-})
-
 const sha256 = (value: unknown): string => hash("sha256", JSON.stringify(value), "hex")
 
 const catalogInForce = (settings: GatewaySettings, clouds: CloudSettings, catalog: Catalog) => {
@@ -59,16 +53,6 @@ const catalogInForce = (settings: GatewaySettings, clouds: CloudSettings, catalo
     declared: Object.fromEntries(declarationsOf(clouds).map(({ serves, setting }) => [setting, serves]))
   }
 }
-
-/** What is served beside the endpoints of callers, and where. */
-const listensInForce = (settings: GatewaySettings, sandbox: boolean) => ({
-  callers: `${settings.host}:${settings.port}`,
-  metrics: Option.match(settings.metricsPort, {
-    onNone: () => "off",
-    onSome: (port) => `${settings.metricsHost}:${port}`
-  }),
-  docs: docsOf(settings, sandbox)
-})
 
 const tlsInForce = Effect.fnUntraced(function* ({ plainHttp, tlsCert, tlsClientCa }: GatewaySettings, now: number) {
   const policy = {
@@ -164,8 +148,19 @@ export const evidence = Effect.fnUntraced(function* (environment: Environment) {
     at,
     versions: { gateway: version, node: process.version, platform: `${process.platform}-${process.arch}` },
     sandbox,
-    listens: listensInForce(gateway, sandbox),
-    settings: settingsInForce(environment, gateway, { ...configured, simulated: sandbox }),
+    listens: {
+      callers: `${gateway.host}:${gateway.port}`,
+      metrics: Option.match(gateway.metricsPort, {
+        onNone: () => "off",
+        onSome: (port) => `${gateway.metricsHost}:${port}`
+      }),
+      docs: docsOf(gateway, sandbox)
+    },
+    settings: {
+      set: settingsIn(environment),
+      // That of the audit event `gateway.started`, where one process serves: workers have shares of some limits.
+      sha256: settingsDigest({ settings: gateway, clouds: { ...configured, simulated: sandbox } })
+    },
     files: yield* filesInForce(gateway),
     ...(Result.isSuccess(catalog)
       ? catalogInForce(gateway, clouds, catalog.success)
