@@ -78,14 +78,13 @@ const makeReserve = (
       const stop = onTermination(caller, (error) => resume(Effect.fail(error)))
       return Effect.sync(stop)
     })
-    const taken = cloud.take(
-      deployment,
-      deployment.quota,
-      caller,
-      load,
-      () => totalOf(record.charged) ?? (record.sent ? undefined : 0)
-    )
-    yield* Effect.raceFirst(taken, terminated)
+    const used = () => {
+      // A request that the cloud does not take has used no tokens.
+      const isTaken = record.sent && record.failure !== "upstream-invalid"
+      const requests = record.attempts.filter(({ sent }) => sent).length
+      return { requests, tokens: totalOf(record.charged) ?? (isTaken ? undefined : 0) }
+    }
+    yield* Effect.raceFirst(cloud.take(deployment, deployment.quota, caller, load, used), terminated)
   })
 
 const totalOf = (tokens: Tokens | undefined): number | undefined => tokens && tokens.input + tokens.output

@@ -93,6 +93,9 @@ interface Load {
   readonly tokens: number
 }
 
+/** What a request came to; what is undefined is not known. */
+type Used = { readonly [unit in keyof Load]: Load[unit] | undefined }
+
 interface Wanted extends Load {
   readonly team: string
 }
@@ -186,11 +189,15 @@ const makeAdmission = (quota: CloudLimits, share: number, longest: number) => {
       })
     })
 
-  /** The tokens that a request came to, less those it had taken. */
-  const correct = ({ team, tokens }: Wanted, used: number): void => {
-    const limited = buckets.find(({ unit }) => unit === "tokens")
-    if (used !== tokens) limited?.bucket.take(team, used - tokens, now())
-    if (waiting > 0) serve()
+  /** Takes what a request came to, less what it had taken. */
+  const correct = (wanted: Wanted, used: Used): void => {
+    let isLess = false
+    for (const { bucket, unit } of buckets) {
+      const more = (used[unit] ?? wanted[unit]) - wanted[unit]
+      if (more !== 0) bucket.take(wanted.team, more, now())
+      isLess ||= more < 0
+    }
+    if (isLess && waiting > 0) serve()
   }
   return { quota, enter, correct }
 }
@@ -210,22 +217,19 @@ const make = ({ share, wait }: CloudQuotaOptions) => {
 
   return {
     /**
-     * Takes a load from what the deployment may use, waiting if it must. When the scope closes, `used` says how many tokens it came
-     * to; undefined leaves it as it was. Fails with `rate-limit`.
+     * Takes a load from what the deployment may use, waiting if it must. When the scope closes, `used` says what it came to. Fails
+     * with `rate-limit`.
      */
     take: Effect.fnUntraced(function* (
       deployment: Pick<Deployment, "cloud" | "model">,
       quota: CloudLimits,
       { id, team }: Pick<CallerIdentity, "id" | "team">,
       load: Load,
-      used: () => number | undefined
+      used: () => Used
     ) {
       const wanted = { ...load, team: team === undefined ? id : teamUser(team.name) }
       const admission = admissionOf(deployment, quota)
-      const correct = Effect.sync(() => {
-        const came = used()
-        if (came !== undefined) admission.correct(wanted, came)
-      })
+      const correct = Effect.sync(() => admission.correct(wanted, used()))
       yield* Effect.acquireRelease(admission.enter(wanted), () => correct, { interruptible: true })
     })
   }

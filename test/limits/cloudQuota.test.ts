@@ -87,7 +87,7 @@ const take = Effect.fnUntraced(function* (
   used?: number
 ) {
   const scope = yield* Scope.make()
-  const taken = take(deployment, quota, { id }, { requests: 1, tokens }, () => used)
+  const taken = take(deployment, quota, { id }, { requests: 1, tokens }, () => ({ requests: 1, tokens: used }))
   const exit = yield* Effect.exit(Scope.provide(taken, scope))
   yield* Scope.close(scope, Exit.void)
   return exit

@@ -275,6 +275,31 @@ it("a request that waits for the cloud's quota is not sent when its key is remov
   await limited.stop()
 })
 
+it("what was not sent, or not taken, is given back to the cloud's quota", async () => {
+  const overlay = join(directory, "given-back.json")
+  const models = {
+    "claude-sonnet-4-5": { bedrock: { quota: { tokens: 5_000 } } },
+    "titan-embed-text-v2": { bedrock: { quota: { requests: 20 } } }
+  }
+  writeFileSync(overlay, JSON.stringify({ models }))
+  const limited = await startGateway({ settings: { GATEWAY_CATALOG_OVERLAY: overlay }, sandbox: true })
+  try {
+    const ask = async (text: string) => {
+      const body = { model: "claude-sonnet-4-5:il5", max_tokens: 4_000, messages: [{ role: "user", content: text }] }
+      return (await post(`${limited.url}/v1/messages`, body)).status
+    }
+    assert.deepStrictEqual([await ask("[sandbox: status=400]"), await ask("hello")], [400, 200])
+
+    const embed = async (first: string) => {
+      const input = [first, ...Array.from({ length: 11 }, () => "short")]
+      return (await post(`${limited.url}/v1/embeddings`, { model: "titan-embed-text-v2:il5", input })).status
+    }
+    assert.deepStrictEqual([await embed("x".repeat(50_001)), await embed("short")], [400, 200])
+  } finally {
+    await limited.stop()
+  }
+})
+
 describe("counting tokens", () => {
   it.concurrent("costs nothing and leaves no record", async () => {
     const counted = await ask(gateway.url, secrets.quota, "count_tokens", "hello")
