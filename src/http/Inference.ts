@@ -142,12 +142,15 @@ const make = Effect.gen(function* () {
         record.route = found
         yield* Effect.fromResult(permits(caller, found))
         if (toolsOf !== undefined) yield* screenTools(toolsOf(body), settings.screenMode)
+        const { id, startedAt } = record
+        const arrival = { id, startedAt, headers: httpRequest.headers, inputEstimate }
+        const preparing = (request: Request) => (route: Route) => surface.prepare(request, route, arrival)
+        // No guard is asked about what is not sent.
+        if (guarding !== undefined) yield* resend.prepare(found, preparing(body))
         const unguarded = { request: body, replyGuards: undefined }
         const { replyGuards, request } =
           guarding === undefined ? unguarded : yield* guarding.request(surface, body, record)
-        const { id, startedAt } = record
-        const arrival = { id, startedAt, headers: httpRequest.headers, inputEstimate }
-        const prepareFor = (route: Route) => surface.prepare(request, route, arrival)
+        const prepareFor = preparing(request)
         const ready = yield* resend.prepare(found, prepareFor)
         if (ready.prepared.maxOutput !== undefined) record.inputEstimate = inputEstimate
         yield* reserve(caller, record, ready)

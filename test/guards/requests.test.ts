@@ -54,6 +54,20 @@ describe.each(guardedCases)("requests of $surface", ({ ask, path, surface }) => 
       assert.notInclude(gateway.logs.join("\n"), "BLOCKME")
     }))
 
+  it("are not shown where the gateway refuses them itself", () =>
+    guarded([{ name: "words", when: "before", action: "block" }], async (gateway) => {
+      const before = detector.asked.length
+      const choice = { type: "function", function: { name: "x" } }
+      const wrong = { chat: { tool_choice: choice }, messages: { container: "c" }, responses: { background: true } }
+      const got = await post(gateway.url + path, { ...ask("Please BLOCKME now"), ...wrong[surface] })
+      assert.strictEqual(got.status, 400, got.text)
+      assert.notInclude(got.json.error.message, "guard")
+      const input = ["BLOCKME", ""]
+      const embed = await post(`${gateway.url}/v1/embeddings`, { model: "titan-embed-text-v2:il5", input })
+      assert.include(embed.json.error.message, "input[1]")
+      assert.lengthOf(detector.asked, before)
+    }))
+
   it("pass unchanged where they are flagged", () =>
     guarded([{ name: "pii", when: "before", action: "flag" }], async (gateway) => {
       const got = await post(gateway.url + path, ask("My number is 123-45-6789."))
