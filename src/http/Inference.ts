@@ -136,9 +136,13 @@ const make = Effect.gen(function* () {
       function* ({ request: httpRequest }) {
         const record = yield* CurrentRecord
         const caller = yield* Caller
-        const body = yield* readBody(httpRequest, record)
+        const resolve = (model: string) => Effect.fromResult(catalog.current().resolve(model, purpose, mayUse(caller)))
+        const body = yield* Effect.tapError(readBody(httpRequest, record), () =>
+          // A request for a model of another endpoint has the other's fields: it hears of the endpoint.
+          record.modelId === undefined ? Effect.void : resolve(record.modelId)
+        )
         const inputEstimate = recordContents(record, surface.counts(body))
-        const found = yield* Effect.fromResult(catalog.current().resolve(body.model, purpose, mayUse(caller)))
+        const found = yield* resolve(body.model)
         record.route = found
         yield* Effect.fromResult(permits(caller, found))
         if (toolsOf !== undefined) yield* screenTools(toolsOf(body), settings.screenMode)
