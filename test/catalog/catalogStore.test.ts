@@ -37,16 +37,21 @@ const watched = (text: string, at = sites, overlay?: string) =>
     )
     const { current } = Context.get(context, CatalogStore)
     const bases = () => [...new Set(current().list.map(({ model }) => model.id))]
-    /** Passes the poll interval until something new is logged: the file system does not run on the test's clock. */
-    const nextLog = Effect.gen(function* () {
-      const before = logged.length
-      while (logged.length === before) {
+    /** Passes the poll interval until it is so: the file system does not run on the test's clock. */
+    const until = Effect.fnUntraced(function* (isSo: () => boolean) {
+      while (!isSo()) {
         yield* TestClock.adjust("2 seconds")
         yield* TestClock.withLive(Effect.sleep("2 millis"))
       }
+    })
+    const nextLog = Effect.gen(function* () {
+      const before = logged.length
+      yield* until(() => logged.length > before)
       return logged.at(-1) ?? assert.fail()
     })
-    return { fs, directory, file, logged, bases, nextLog }
+    /** A look may see a file that is half written, or one of two that have changed, and say so first. */
+    const serves = (base: string | undefined) => until(() => bases().join() === base)
+    return { fs, directory, file, logged, bases, nextLog, serves }
   })
 
 describe("CatalogStore", () => {
@@ -62,7 +67,7 @@ describe("CatalogStore", () => {
       const [one = "", two = ""] = models.map(({ id }) => id)
       const off = (...ids: ReadonlyArray<string>) =>
         JSON.stringify({ models: Object.fromEntries(ids.map((id) => [id, { off: true }])) })
-      const { bases, directory, fs, nextLog } = yield* watched(textOf(one, two), sites, off(one))
+      const { bases, directory, fs, nextLog, serves } = yield* watched(textOf(one, two), sites, off(one))
       assert.deepStrictEqual(bases(), [two])
       yield* fs.writeFileString(`${directory}/overlay.json`, off(two))
       yield* nextLog
@@ -75,13 +80,11 @@ describe("CatalogStore", () => {
       // Each file is read with what the other one holds now.
       yield* fs.writeFileString(`${directory}/overlay.json`, off(two))
       yield* fs.writeFileString(`${directory}/catalog.json`, textOf(two, models[2]?.id ?? ""))
-      yield* nextLog
-      assert.deepStrictEqual(bases(), [models[2]?.id])
+      yield* serves(models[2]?.id)
       // Neither makes sense with what the other one held before.
       yield* fs.writeFileString(`${directory}/overlay.json`, off(one))
       yield* fs.writeFileString(`${directory}/catalog.json`, textOf(one, models[3]?.id ?? ""))
-      yield* nextLog
-      assert.deepStrictEqual(bases(), [models[3]?.id])
+      yield* serves(models[3]?.id)
     }).pipe(Effect.provide(Files))
   )
 
@@ -97,7 +100,7 @@ describe("CatalogStore", () => {
 
   it.effect("takes a changed file, refuses a broken one and keeps the old", () =>
     Effect.gen(function* () {
-      const { fs, file, bases, nextLog, logged } = yield* watched(textOf("gpt-5.1"))
+      const { fs, file, bases, nextLog, logged, serves } = yield* watched(textOf("gpt-5.1"))
       assert.deepStrictEqual(bases(), ["gpt-5.1"])
 
       yield* fs.writeFileString(file, textOf("gpt-5.1", "gpt-oss-120b"))
@@ -122,8 +125,7 @@ describe("CatalogStore", () => {
       assert.deepStrictEqual(bases(), ["gpt-5.1", "gpt-oss-120b"])
 
       yield* fs.writeFileString(file, textOf("gpt-oss-120b"))
-      yield* nextLog
-      assert.deepStrictEqual(bases(), ["gpt-oss-120b"])
+      yield* serves("gpt-oss-120b")
     }).pipe(Effect.provide(Files))
   )
 
