@@ -4,6 +4,7 @@
  */
 import { Equal, Result, Schema, SchemaIssue } from "effect"
 import { parseFile } from "../wire/parse.ts"
+import { runNow } from "../wire/slices.ts"
 import { Catalog, type Deployment, type Model } from "./Catalog.ts"
 import { cloudFacts, clouds } from "./clouds.ts"
 import { authorizedLevels } from "./Level.ts"
@@ -160,7 +161,7 @@ export const decodeJson = <S extends Schema.ConstraintDecoder<unknown>>(schema: 
 
 /** The same of JSON itself. */
 export const parseText = (whole: string, text: string): Result.Result<unknown, Problems> =>
-  Result.mapError(parseFile(text), (problem) => [`${whole}: ${problem}`])
+  Result.mapError(runNow(parseFile(text)), (problem) => [`${whole}: ${problem}`])
 
 /** Checks a catalog that is JSON already. What fields say about each other is looked at only when every field is well-formed. */
 export const checkCatalogJson = (json: unknown): Result.Result<Catalog, Problems> =>

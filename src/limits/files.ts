@@ -4,10 +4,11 @@
  */
 import { existsSync, mkdirSync, statSync } from "node:fs"
 import { dirname, resolve } from "node:path"
-import { Context, Effect, FileSystem, Metric, Option, Result, Schedule, Schema } from "effect"
+import { Context, Effect, FileSystem, Metric, Option, Schedule, Schema } from "effect"
 import { type RegularFile, readRegular } from "../regularFile.ts"
 import { fail, OperatorError, rephrase } from "../wire/OperatorError.ts"
 import { parseFile } from "../wire/parse.ts"
+import { inSlices } from "../wire/slices.ts"
 
 const failures = Metric.counter("gateway_disk_failures_total", {
   description: "Writes that a disk refused, by what was written (`use`) and by why: full, quota, read-only, io",
@@ -138,8 +139,10 @@ export const parser = <A>(schema: Schema.Codec<A, unknown>, what: string, advice
   const decode = Schema.decodeUnknownEffect(schema, { onExcessProperty: "error" })
   return (path: string, text: string) => {
     const refuse = (why: string) => new OperatorError({ message: `${path} is not ${what}: ${oneLine(why)}${advice}` })
-    return Effect.fromResult(Result.mapError(parseFile(text), refuse)).pipe(
-      Effect.flatMap((json) => Effect.mapError(decode(json), ({ message }) => refuse(message)))
+    return inSlices(parseFile(text)).pipe(
+      Effect.flatMap(Effect.fromResult),
+      Effect.flatMap((json) => Effect.mapError(decode(json), ({ message }) => message)),
+      Effect.mapError(refuse)
     )
   }
 }

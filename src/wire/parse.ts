@@ -79,7 +79,8 @@ const onlyDepth = (): Required<ParseLimits> => ({
   budget: { tokens: Number.POSITIVE_INFINITY },
   depth: maxNesting,
   fields: Number.POSITIVE_INFINITY,
-  nameBytes: Number.POSITIVE_INFINITY
+  nameBytes: Number.POSITIVE_INFINITY,
+  repeats: true
 })
 
 /** By the engine's parser, for texts without keys that it would put in another order or misread. */
@@ -102,20 +103,21 @@ const parser =
 export const parseExact = parser("exact")
 export const parseWritten = parser("written")
 
-/** Why a text is no JSON, and where. The engine's words would quote it: an operator's file may be the wrong one, and hold a secret. */
-const problemOf = (text: string): string => {
-  if (text.startsWith("\ufeff")) return "it begins with a byte order mark"
+/**
+ * What an operator's file says, or why it is not taken, and where. The engine's words would quote it: it may be the wrong one, and hold a
+ * secret. Of a name that stands twice the engine would take the last value, and say nothing.
+ */
+export function* parseFile(text: string): Slices<Result.Result<unknown, string>> {
+  if (text.startsWith("\ufeff")) return Result.fail("not JSON: it begins with a byte order mark")
   const bytes = Buffer.from(text)
-  const read = runNow(parseInSlices(bytes, { ...onlyDepth(), numberOf: Number }))
-  const at = Result.isFailure(read) ? read.failure.at : 0
-  const before = bytes.toString("utf8", 0, at).split("\n")
-  const where = `line ${before.length}, column ${(before.at(-1) ?? "").length + 1}`
-  return at === bytes.length ? `it ends too soon, at ${where}` : `wrong at ${where}`
+  const read = yield* parseInSlices(bytes, { ...onlyDepth(), repeats: false, numberOf: Number })
+  return Result.mapError(read, ({ at, kind, message, path }) => {
+    const before = bytes.toString("utf8", 0, at).split("\n")
+    const where = `line ${before.length}, column ${(before.at(-1) ?? "").length + 1}`
+    if (kind !== "syntax") return `${path}: ${message}, at ${where}`
+    return at === bytes.length ? `not JSON: it ends too soon, at ${where}` : `not JSON: wrong at ${where}`
+  })
 }
-
-/** What an operator's file says, or why it is no JSON. */
-export const parseFile = (text: string): Result.Result<unknown, string> =>
-  Result.try({ try: (): unknown => JSON.parse(text), catch: () => `not JSON: ${problemOf(text)}` })
 
 /** The objects that texts are; undefined where they are none. */
 export const readExactObject = (text: string): JsonObject | undefined => readObject(text, parseExact)

@@ -25,8 +25,8 @@ const inWords = (limit: number): string => limit.toLocaleString("en-US")
 
 /** Why a text was not taken. */
 export class Refusal extends Data.Error<{
-  /** `syntax`: it is no JSON. `depth`, `budget`: it is nested deeper, or holds more, than it may. */
-  readonly kind: "syntax" | "depth" | "budget"
+  /** `syntax`: it is no JSON. `depth`, `budget`: it is nested deeper, or holds more, than it may. `repeat`: a name stands twice. */
+  readonly kind: "syntax" | "depth" | "budget" | "repeat"
   /** Where, as `messages[0].content`; empty at the top. */
   readonly path: string
   readonly message: string
@@ -43,6 +43,8 @@ export interface ParseOptions {
   readonly fields?: number
   /** Longest name of a property, in bytes of UTF-8. */
   readonly nameBytes?: number
+  /** Whether a name may stand twice in an object, which then has its last value. */
+  readonly repeats?: boolean
   /** The value of a number. */
   readonly numberOf: (text: string) => unknown
 }
@@ -93,7 +95,7 @@ export function* parseInSlices(bytes: Buffer, options: ParseOptions): Slices<Res
 /** Throws a `Refusal`. */
 function* read(
   bytes: Buffer,
-  { budget, depth = maxDepth, fields = maxFields, nameBytes = maxNameBytes, numberOf }: ParseOptions
+  { budget, depth = maxDepth, fields = maxFields, nameBytes = maxNameBytes, repeats = true, numberOf }: ParseOptions
 ): Slices<unknown> {
   let at = 0
   let sliceEnd = sliceBytes
@@ -262,6 +264,7 @@ function* read(
       if (bytes[at] !== quote) invalid()
       const name = readShort() ?? (yield* readLongName())
       keys[keys.length - 1] = name
+      if (!repeats && Object.hasOwn(object, name)) refuse("repeat", "stands twice")
       while (!reach()) yield
       pass(colon)
       while (!reach()) yield

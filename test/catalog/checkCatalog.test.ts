@@ -50,6 +50,14 @@ describe("checkCatalog", () => {
     }
   })
 
+  it("refuses a name that stands twice, of which the last value would count", () => {
+    const text = JSON.stringify({ models: [gpt] }, null, 1).replace('"created": 1', '"created": 1, "\\u0069d": "other"')
+    assert.deepStrictEqual(
+      checkCatalog(text),
+      Result.fail(["catalog: models[0].id: stands twice, at line 7, column 27"])
+    )
+  })
+
   it.each([["null"], ["[]"], ["{}"], [`{"models":[]}`], [`{"models":{}}`], ["3"]])("refuses %s", (text) => {
     assert.ok(Result.isFailure(checkCatalog(text)))
   })

@@ -88,6 +88,8 @@ describe("an overlay", () => {
       }
     })
     assert.include(currency, "one catalog has one currency")
+    const twice = withOverlay(catalog, `{"models":{"${id}":{"off":true},"${id}":{}}}`)
+    assert.include(Result.getOrThrow(Result.flip(twice))[0], `models.${id}: stands twice, at line 1, column`)
     assert.match(Result.getOrThrow(Result.flip(withOverlay(catalog, "{")))[0] ?? "", /^overlay: not JSON/)
   })
 })

@@ -1,10 +1,17 @@
+import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
+import { checkCatalog } from "../../src/catalog/checkCatalog.ts"
 
 const { models } = Result.getOrThrow(shippedCatalog)
 
 describe("the shipped catalog", () => {
+  it("is one that an operator may give", () => {
+    const text = readFileSync(new URL("../../src/catalog/catalog.json", import.meta.url), "utf8")
+    assert.deepStrictEqual(checkCatalog(text), shippedCatalog)
+  })
+
   // The table in README.md; docs/decisions.md#model-ids-and-levels.
   it("has the models of the decisions, with their deployments in order", () => {
     const rows = models.map(({ id, family, thinking, inputs, deployments }) =>

@@ -587,6 +587,11 @@ describe("the identity file", () => {
 
   const wrong: ReadonlyArray<readonly [what: string, content: () => unknown, why: RegExp]> = [
     ["no JSON", () => "\n[ ", /not an identity file: not JSON: it ends too soon, at line 2, column 3/],
+    [
+      "a restriction twice",
+      () => `{"rules":[{"levels":["il2"],"levels":["il5"]}]}`,
+      /not an identity file: rules\[0\]\.levels: stands twice, at line 1, column/
+    ],
     ["a misspelt field", () => ({ ...everybody(), rule: [] }), /rule/],
     [
       "a misspelt restriction",
