@@ -3,7 +3,7 @@
  * used last. That is added up in memory and written every second, beside the requests. A process that is killed loses the last
  * second of it; what counts towards a limit is settled by each request (Quota).
  */
-import { Array as Arr, Duration, Effect, Queue } from "effect"
+import { Array as Arr, Duration, Effect } from "effect"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { getOrInsert } from "../wire/getOrInsert.ts"
 import { type Account, type Charge, type Ledger, type makeWatch, storeIsBack } from "./Ledger.ts"
@@ -83,13 +83,7 @@ export const makeUsageAccumulator = Effect.fnUntraced(function* (
   }).pipe(Effect.ignore, Effect.uninterruptible)
   // At the end a batch that waits, and what came after it.
   yield* Effect.addFinalizer(() => Effect.andThen(write, write))
-  const wake = yield* Queue.sliding<void>(1)
-  yield* Queue.take(wake).pipe(
-    Effect.andThen(Effect.delay(write, "1 second")),
-    Effect.andThen(() => (batch === undefined ? Effect.void : Queue.offer(wake, undefined))),
-    Effect.forever,
-    Effect.forkScoped
-  )
+  yield* write.pipe(Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
 
   /** Adds a request of this caller, and what it used. `startedAt` is in milliseconds since the epoch, `cost` in millionths. */
   return (caller: CallerIdentity, startedAt: number, tokens: number, cost: number): void => {
@@ -104,6 +98,5 @@ export const makeUsageAccumulator = Effect.fnUntraced(function* (
       addUnsettled(accountOf(user, month, "cost"), cost)
     }
     used.set(id, Math.max(startedAt, used.get(id) ?? 0))
-    Queue.offerUnsafe(wake, undefined)
   }
 })
