@@ -55,14 +55,10 @@ export interface Act extends Pick<AuditEvent, "audit" | "detail" | "outcome" | "
   readonly actor?: AuditEvent["actor"] | undefined
 }
 
-export const eventOf = ({ actor = { kind: "gateway" }, audit, detail, outcome, reason }: Act): AuditEvent => ({
-  time: new Date().toISOString(),
-  audit,
-  outcome,
-  actor,
-  reason,
-  detail
-})
+export const eventOf = ({ actor = { kind: "gateway" }, audit, detail, outcome, reason }: Act): AuditEvent => {
+  const time = new Date().toISOString()
+  return { time, audit, outcome, actor, reason, detail }
+}
 
 /** Takes an event without waiting; never fails. Where nothing keeps them, they are dropped. */
 export const Audit = Context.Reference<(act: Act) => void>("gateway/audit/Audit", { defaultValue: () => () => {} })

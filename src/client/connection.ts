@@ -1,6 +1,6 @@
 /** Sends requests with `fetch`, retries where that helps, and reads the replies. */
 import { ApiError, MessagesError } from "../contract/ApiError.ts"
-import { isObject, readObject } from "../wire/json.ts"
+import { isObject, objectOf, readObject, textOf } from "../wire/json.ts"
 import type { operations } from "./contract.ts"
 import { ConnectionError, StreamError } from "./errors.ts"
 import { type EventFormat, replyReader } from "./events.ts"
@@ -60,14 +60,11 @@ const refusalOf = (
   { requestId, retryAfter }: GatewayHeaders,
   body: Readonly<Record<string, unknown>> | undefined
 ) => {
-  const { type, code, message, details } = isObject(body?.error) ? body.error : {}
+  const error = objectOf(body?.error)
+  const [type, message] = [textOf(error.type), textOf(error.message)]
   const fields =
-    typeof type === "string" && typeof message === "string"
-      ? {
-          ...{ type, message },
-          code: typeof code === "string" ? code : undefined,
-          details: isObject(details) ? details : undefined
-        }
+    type !== undefined && message !== undefined
+      ? { type, message, code: textOf(error.code), details: isObject(error.details) ? error.details : undefined }
       : {
           type: "unexpected_reply",
           message: `what answers there is not the gateway, or another version of it (status ${status})`

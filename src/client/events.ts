@@ -1,5 +1,5 @@
 /** Reads the events of a streamed reply from its text, by the format of its surface. The gateway has checked them against its schemas. */
-import { isObject } from "../wire/json.ts"
+import { isObject, objectOf, textOf } from "../wire/json.ts"
 import { type Event, eventReader, maxEventBytes } from "../wire/sse.ts"
 import type { ChatCompletionChunk, MessageEvent, ResponseEvent } from "./contract.ts"
 import { type Failure, StreamError } from "./errors.ts"
@@ -32,8 +32,8 @@ const parse = <A>(data: string, interpret: (fields: Fields) => Reading<A> | unde
 }
 
 const reported = ({ type, message }: Fields): Failure => ({
-  type: typeof type === "string" ? type : "api_error",
-  message: typeof message === "string" ? message : "the gateway reported an error"
+  type: textOf(type) ?? "api_error",
+  message: textOf(message) ?? "the gateway reported an error"
 })
 
 const chat: EventFormat<ChatCompletionChunk> = ({ data }) =>
@@ -59,9 +59,7 @@ const messageEvents: Readonly<Record<MessageStreamEvent["type"], true>> = {
 }
 /** The format grows by event types that older clients are to pass over. */
 const messages: EventFormat<MessageStreamEvent> = ({ event, data }) => {
-  if (event === "error") {
-    return parse(data, ({ error }) => ({ failure: reported(isObject(error) ? error : {}) }))
-  }
+  if (event === "error") return parse(data, ({ error }) => ({ failure: reported(objectOf(error)) }))
   if (event === undefined || !Object.hasOwn(messageEvents, event)) return {}
   return parse(data, (fields) =>
     fields.type === event ? { value: fields as MessageStreamEvent, last: event === "message_stop" } : undefined

@@ -7,7 +7,7 @@
 import { hash } from "node:crypto"
 import type { AuditEvent, AuditName } from "../audit/Audit.ts"
 import { service, version } from "../contract/version.ts"
-import { arrayOf, isObject, type Json, type JsonObject, numberOf, textOf } from "../wire/json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
 import { isShallow } from "../wire/parse.ts"
 import type { UsageRecord } from "./UsageRecord.ts"
 
@@ -204,16 +204,15 @@ export const ocsfPlace = (event: JsonObject) => {
   const [attestation, ...others] = arrayOf(attestation_list)
   if (!isObject(attestation) || !isObject(metadata) || !isShallow(event)) return undefined
   const { fingerprint, signatures, ...rest } = attestation
-  const before = isObject(rest.prev_event) ? rest.prev_event : undefined
-  const valueOf = (print: unknown) => (isObject(print) ? print.value : undefined)
+  const before = objectOf(rest.prev_event)
   return {
     place: {
       instance: rest.chain_uid,
       seq: metadata.sequence,
-      prev: valueOf(before?.fingerprint),
-      after: metadata.sequence === 1 ? before?.uid : undefined
+      prev: objectOf(before.fingerprint).value,
+      after: metadata.sequence === 1 ? before.uid : undefined
     },
-    named: valueOf(fingerprint),
+    named: objectOf(fingerprint).value,
     digest: hash("sha256", canonical({ ...event, attestation_list: [rest, ...others] }), "hex")
   }
 }
