@@ -18,8 +18,8 @@ const finds = (prompt: string) => {
     date: all(/\b\d{4}-\d{2}-\d{2}\b/g)[0],
     /** Values that may still be made: a schema that refers to itself in many places has no end. */
     left: 5000,
-    /** Keys and elements of schemas that may still be read. */
-    work: 300_000
+    /** Characters of schemas that may still be read again where they are referred to, and of texts that may still be made. */
+    work: 1_000_000
   }
 }
 type Finds = ReturnType<typeof finds>
@@ -47,6 +47,7 @@ const sampleString = (schema: JsonObject, name: string, found: Finds): string =>
   const asks = /quer|question|prompt|search|text|task/.test(hint)
   const text = quoted.shift() ?? (asks ? prompt : names.shift()) ?? prompt
   const long = text.padEnd(Math.min(numberOf(schema.minLength) ?? 0, MAX_LENGTH), "x")
+  found.work -= long.length
   return beginning(long, numberOf(schema.maxLength) ?? MAX_LENGTH) || name || "sandbox"
 }
 
@@ -62,18 +63,16 @@ const typeOf = ({ type: declared, properties, items }: JsonObject): string => {
   return items === undefined ? "string" : "array"
 }
 
-/** Keys and elements of a schema's own fields. */
-const sizeOf = (node: JsonObject): number =>
-  Object.values(node).reduce<number>((sum, value) => sum + (value instanceof Object ? Object.keys(value).length : 1), 0)
-
 const sample = (node: Json | undefined, name: string, root: JsonObject, found: Finds, depth: number): Json => {
-  if (depth > 12 || found.left-- <= 0) return null
+  if (depth > 12 || found.left-- <= 0 || found.work < 0) return null
   if (!isObject(node)) return found.prompt
-  found.work -= sizeOf(node)
-  if (found.work < 0) return null
   const deeper = (inner: Json | undefined, as = name) => sample(inner, as, root, found, depth + 1)
   const into = (at: Json | undefined, step: string) => objectOf(at)[step.replaceAll("~1", "/").replaceAll("~0", "~")]
-  if (typeof node.$ref === "string") return deeper(node.$ref.split("/").slice(1).reduce<Json | undefined>(into, root))
+  if (typeof node.$ref === "string") {
+    const target = node.$ref.split("/").slice(1).reduce<Json | undefined>(into, root)
+    found.work -= JSON.stringify(target ?? null).length
+    return deeper(target)
+  }
   if (node.const !== undefined) return node.const
   const values = arrayOf(node.enum)
   if (values.length > 0) {
@@ -141,7 +140,8 @@ const namesIn = (list: string): ReadonlyArray<string> => {
 
 /** In order, each once; none where the prompt names none. */
 export const keysIn = (prompt: string): ReadonlyArray<string> => {
-  const text = prompt.slice(0, READ)
+  // A run of blanks takes the pattern between names quadratic time.
+  const text = prompt.slice(0, READ).replace(/[^\S\n]+/g, " ")
   const inLists = [...text.matchAll(listed)].flatMap(([, , list = ""]) => {
     const bare = namesIn(list)
     const inQuotes = allOf(list, quoted)

@@ -2,6 +2,7 @@ import { assert, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
 import { keysIn } from "../../src/sandbox/schemaSample.ts"
+import { processorTime } from "../support/processorTime.ts"
 import { openai, post } from "./support.ts"
 
 it.each<[string, ReadonlyArray<string>]>([
@@ -21,6 +22,11 @@ it("is read in linear time, and has no more keys than a person names", () => {
   const many = Array.from({ length: 50_000 }, (_, n) => `k${n}`).join(", ")
   assert.lengthOf(keysIn(`keys ${many}`), 16)
   for (const text of ['"', "keys ", "keys the ", "a ", '"a"']) assert.isAtMost(keysIn(text.repeat(100_000)).length, 16)
+  for (const blank of [" ", "\t", "\r", "\u2028"])
+    assert.isBelow(
+      processorTime(() => keysIn(`keys: a${blank.repeat(60_000)}b`)),
+      300
+    )
 })
 
 layer(Sandbox.layer({ pace: 0 }))("JSON without a schema", (it) => {

@@ -180,6 +180,24 @@ describe("schema samples", () => {
     })
   })
 
+  it("are made in time, and are of a size, that do not grow with the references to a part", () => {
+    const large = "x".repeat(2_000_000)
+    const parts: ReadonlyArray<JsonObject> = [
+      { enum: [large] },
+      { description: large },
+      { const: large },
+      { minLength: 50_000 }
+    ]
+    for (const part of parts) {
+      const properties = Object.fromEntries(
+        Array.from({ length: 400 }, (_, at) => [`k${at}`, { $ref: "#/$defs/part" }])
+      )
+      const sample = () => schemaSample({ properties, $defs: { part } }, "x")
+      assert.isBelow(processorTime(sample), 300)
+      assert.isBelow(JSON.stringify(sample()).length, 3_000_000)
+    }
+  })
+
   it("end on a schema that refers to itself", () => {
     const node = { type: "object", properties: { next: { $ref: "#/$defs/node" } } }
     assert.isTrue(isObject(schemaSample({ $ref: "#/$defs/node", $defs: { node } }, "x")))
