@@ -68,11 +68,7 @@ export const listsEnd = ({ lists }: Authority["issuers"][number]): number | unde
   lists.length === 0 ? undefined : Math.max(...lists.map(({ nextUpdate }) => nextUpdate))
 
 /** Why a certificate is refused: in words for its holder, and for audit events. */
-interface Problem {
-  readonly message: string
-  readonly why: Refusal
-}
-const problem = (message: string, why: Refusal = "certificate"): Problem => ({ message, why })
+const problem = (message: string, why: Refusal = "certificate") => ({ message, why })
 
 /** Why a certificate that one of the authority's has issued is refused; undefined where it is good. */
 const problemWith = (
@@ -80,7 +76,7 @@ const problemWith = (
   { certificate: issuer, lists }: Authority["issuers"][number],
   needsList: boolean,
   now: number
-): Problem | undefined => {
+) => {
   if (!isInTime(certificate, now)) return problem("the client certificate has expired or is not valid yet", "expired")
   if (!isInTime(issuer, now)) return problem("the authority of the client certificate has expired", "expired")
   const { ca, keyUsage } = certificate
@@ -99,7 +95,7 @@ const problemWith = (
 
 /** The names of the authorities that have issued the certificate, or why it is refused. `now`: milliseconds since the epoch. */
 export const authoritiesOf = (certificate: X509Certificate, authorities: ReadonlyArray<Authority>, now: number) => {
-  const problems: Array<Problem> = []
+  const problems: Array<ReturnType<typeof problem>> = []
   const names = authorities.flatMap(({ issuers, name, needsList }) => {
     // An authority that was renewed with its key has two certificates, each of which has issued.
     const found = issuers

@@ -17,7 +17,6 @@ export const refuse = (message: string): never => {
 export const tags = {
   integer: 0x02,
   bits: 0x03,
-  oid: 0x06,
   utcTime: 0x17,
   generalizedTime: 0x18,
   sequence: 0x30

@@ -29,13 +29,13 @@ export const copyOf = (slice: string): string => Buffer.from(slice, "utf16le").t
 export const beginningOf = (text: string, most: number): string =>
   text.length <= most ? text : copyOf(text.slice(0, most))
 
-/** Characters and values of one slice, each less than a millisecond. */
-const sliceCharacters = 64 * 1024
-const sliceValues = 2_000
+/** Characters and values of one piece, each less than a millisecond. */
+const pieceCharacters = 64 * 1024
+const pieceValues = 2_000
 
 /** The text of a short value that is no object or array; undefined for any other. */
 const plainText = (value: unknown): string | undefined => {
-  const isLong = typeof value === "string" && value.length > sliceCharacters
+  const isLong = typeof value === "string" && value.length > pieceCharacters
   return isLong || (typeof value === "object" && value !== null) ? undefined : (JSON.stringify(value) ?? "null")
 }
 
@@ -47,13 +47,13 @@ export function* printPieces(value: unknown): Generator<string, void, undefined>
   let text = ""
   let values = 0
 
-  const isFull = (): boolean => ++values >= sliceValues || text.length > sliceCharacters
+  const isFull = (): boolean => ++values >= pieceValues || text.length > pieceCharacters
 
   function* write(value: unknown): Writer {
-    if (typeof value === "string" && value.length > sliceCharacters) {
+    if (typeof value === "string" && value.length > pieceCharacters) {
       text += '"'
       for (let at = 0; at < value.length; ) {
-        let to = at + sliceCharacters
+        let to = at + pieceCharacters
         // A pair of surrogates is one character, and one alone is printed as an escape.
         if (to < value.length && (value.charCodeAt(to - 1) & 0xfc00) === 0xd800) to--
         text += JSON.stringify(value.slice(at, to)).slice(1, -1)
@@ -106,13 +106,19 @@ export function* printPieces(value: unknown): Generator<string, void, undefined>
 /** The text of JSON, as `JSON.stringify` prints it but for the order of keys. */
 export const jsonText = (value: unknown): string => engineText(value) ?? [...printPieces(value)].join("")
 
-/** The text of a value in one piece, printed in slices. Each piece is flattened on its own: joining them would flatten all in one step. */
-export function* printText(value: unknown): Slices<string> {
-  const pieces: Array<string> = []
+/** The pieces of a value, printed in slices, each as `made` makes it. */
+function* piecesOf<Piece>(value: unknown, made: (piece: string) => Piece): Slices<ReadonlyArray<Piece>> {
+  const pieces: Array<Piece> = []
   for (const piece of printPieces(value)) {
     if (pieces.length > 0) yield
-    pieces.push(Buffer.from(piece).toString())
+    pieces.push(made(piece))
   }
+  return pieces
+}
+
+/** The text of a value, printed in slices. Each piece is flattened on its own: joining them would flatten all in one step. */
+export function* printText(value: unknown): Slices<string> {
+  const pieces = yield* piecesOf(value, (piece) => Buffer.from(piece).toString())
   const text = pieces.join("")
   // The caller's work on it belongs to the next slice.
   if (pieces.length > 1) yield
@@ -120,12 +126,7 @@ export function* printText(value: unknown): Slices<string> {
 }
 
 function* printed(value: unknown): Slices<Uint8Array<ArrayBuffer>> {
-  const pieces: Array<Buffer> = []
-  for (const piece of printPieces(value)) {
-    if (pieces.length > 0) yield
-    pieces.push(Buffer.from(piece))
-  }
-  return Buffer.concat(pieces)
+  return Buffer.concat(yield* piecesOf(value, (piece) => Buffer.from(piece)))
 }
 
 /** `size`: about how many bytes the text will have, such as those of what it was made from. */

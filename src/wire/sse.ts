@@ -14,18 +14,12 @@ export interface Event {
 /** Largest event that is accepted, in bytes of its data (10 MiB). */
 export const maxEventBytes = 10 * 1024 * 1024
 
-/** What was read of a piece of text. */
-interface ReadEvents {
-  readonly events: ReadonlyArray<Event>
-  /** False once an unfinished event is larger than the limit. */
-  readonly complete: boolean
-}
-
 /**
  * Reads events from text; where it is cut makes no difference. `id:`, `retry:` and comments are dropped: a reply is never resumed.
- * The name `message`, which SSE gives to events without a name, is `undefined`. `maxSize`: of an unfinished event, in characters.
+ * The name `message`, which SSE gives to events without a name, is `undefined`. `maxSize`: of an unfinished event, in characters;
+ * `complete` is false once one is larger.
  */
-export const eventReader = (maxSize: number): ((text: string) => ReadEvents) => {
+export const eventReader = (maxSize: number) => {
   let events: Array<Event> = []
   let started = false
   /** Whether the text before ended with a carriage return, which a line feed may follow. */
@@ -51,7 +45,7 @@ export const eventReader = (maxSize: number): ((text: string) => ReadEvents) => 
     else data = data === undefined ? value : `${data}\n${value}`
   }
 
-  return (text) => {
+  return (text: string) => {
     events = []
     if (text !== "") {
       const skipsFirst = started ? returned && text.startsWith("\n") : text.startsWith("\uFEFF")

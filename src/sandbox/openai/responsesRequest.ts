@@ -8,21 +8,6 @@ import { type Message, type Part, readTurn, type Tool, type Turn, textIn } from 
 import * as shared from "./shared.ts"
 
 const { closed, filled, insist, list, never, text, variant, where, word } = shared
-const {
-  checkSampling,
-  checkStrict,
-  chosen,
-  contentOf,
-  effortOf,
-  formatOf,
-  imageOf,
-  outside,
-  pdfOf,
-  sampling,
-  tokens,
-  toolOf,
-  verbosity
-} = shared
 
 /** The text that `encrypted_content` signs. */
 export const ENCRYPTED = "responses reasoning"
@@ -91,16 +76,16 @@ const calls = Object.fromEntries(
 
 const inputOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
   const message = (role: Message["role"], types: Readonly<Record<string, Shape<Part>>>): Shape<Message> => {
-    const fields = { id: idOf("msg"), "content!": contentOf(types) }
+    const fields = { id: idOf("msg"), "content!": shared.contentOf(types) }
     return closed("type status role phase", fields, ({ content: parts }) => ({ role, parts }))
   }
   const given = {
     input_text: closed("type prompt_cache_breakpoint", { "text!": text }, ({ text }): Part => ({ text })),
     input_image: closed("type image_url detail file_id prompt_cache_breakpoint", {}, ({ image_url: url }, path) =>
-      imageOf(model, url, `${path}.image_url`)
+      shared.imageOf(model, url, `${path}.image_url`)
     ),
     input_file: closed("type filename file_data detail prompt_cache_breakpoint", {}, ({ file_data: data }, path) =>
-      pdfOf(model, data, `${path}.file_data`)
+      shared.pdfOf(model, data, `${path}.file_data`)
     )
   }
   const roles = {
@@ -124,7 +109,10 @@ type Listed = Tool & { readonly type: Kind; readonly namespace?: string }
 const local = where(anything, (place) => objectOf(place).type === "local", "This model does not support hosted shells.")
 
 const callable = (names: string, more: Partial<Listed> & Pick<Listed, "type">): Shape<Listed> =>
-  closed(`type name description defer_loading ${names}`, {}, (tool, path) => ({ ...toolOf(tool, path), ...more }))
+  closed(`type name description defer_loading ${names}`, {}, (tool, path) => ({
+    ...shared.toolOf(tool, path),
+    ...more
+  }))
 const callables = {
   function: callable("parameters strict", { type: "function" }),
   custom: callable("format", { type: "custom", schema: undefined })
@@ -163,7 +151,7 @@ const summary = word("auto", "concise", "detailed")
 
 const requestOf = (model: GptModel) => {
   const { maxOutputTokens: most } = model
-  const tooMany = outside(`integer above maximum value. Expected a value <= ${most}`)
+  const tooMany = shared.outside(`integer above maximum value. Expected a value <= ${most}`)
   return closed(
     "model instructions tool_choice parallel_tool_calls metadata stream stream_options store include user " +
       "safety_identifier prompt_cache_key prompt_cache_retention max_tool_calls service_tier " +
@@ -171,12 +159,12 @@ const requestOf = (model: GptModel) => {
       "client_metadata",
     {
       "input!": inputOf(model),
-      max_output_tokens: where(tokens(16), (limit) => limit <= most, tooMany),
-      ...sampling,
+      max_output_tokens: where(shared.tokens(16), (limit) => limit <= most, tooMany),
+      ...shared.sampling,
       previous_response_id: never((id) => `Previous response with id '${printed(id)}' not found.`),
       background: where(anything, (value) => value === false, "Background mode is not available."),
-      reasoning: closed("", { effort: effortOf(model), summary, generate_summary: summary }),
-      text: closed("", { format: formatOf(schema), verbosity }),
+      reasoning: closed("", { effort: shared.effortOf(model), summary, generate_summary: summary }),
+      text: closed("", { format: shared.formatOf(schema), verbosity: shared.verbosity }),
       truncation: word("auto", "disabled"),
       tools: toolsOf
     }
@@ -190,7 +178,7 @@ const choiceOf = (choice: unknown, tools: ReadonlyArray<Tool>): Turn["choice"] =
   if (choice === "auto" || choice === "none" || choice === "required") return choice
   if (type === "allowed_tools") return mode === "required" ? "required" : "auto"
   const unnamed = Object.entries(kinds).some(([kind, { named }]) => kind === type && !named)
-  return chosen(stringOf(unnamed ? type : name), tools)
+  return shared.chosen(stringOf(unnamed ? type : name), tools)
 }
 
 const allowedOf = (choice: unknown, tools: ReadonlyArray<Tool>): ReadonlyArray<Tool> => {
@@ -224,7 +212,7 @@ export const readResponses = ({ body, model }: shared.GptRequest) => {
   const tools = [asked.tools ?? [], ...brought].flat(2)
   const included = arrayOf(asked.include)
   checkStored(arrayOf(body.input))
-  checkStrict(body.tools, objectOf(body.text).format, "text.format.schema")
+  shared.checkStrict(body.tools, objectOf(body.text).format, "text.format.schema")
   checkPairs(asked.input.flatMap(({ parts }) => parts))
   insist(
     {
@@ -234,7 +222,7 @@ export const readResponses = ({ body, model }: shared.GptRequest) => {
     },
     "input"
   )
-  checkSampling(body, "temperature top_p top_logprobs", model, effort)
+  shared.checkSampling(body, "temperature top_p top_logprobs", model, effort)
   const read = readTurn(asked.input, {
     model: model.id,
     instructions: stringOf(asked.instructions),
