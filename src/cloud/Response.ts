@@ -23,6 +23,7 @@ import {
   UrlParams
 } from "effect/http"
 import { GatewayError, noRoom } from "../catalog/GatewayError.ts"
+import { heldPerValue } from "../wire/parse.ts"
 import { smallBytes } from "../wire/slices.ts"
 
 /** What a call may use, and the callbacks that record what it does. */
@@ -47,8 +48,6 @@ export interface Head {
 /** Largest whole reply, and largest error reply, in bytes. */
 const maxReplyBytes = 32 * 1024 * 1024
 const maxErrorBytes = 64 * 1024
-/** What a value of JSON takes beside its text, in bytes, about: thirty megabytes of `{},` become eight hundred. */
-const heldPerValue = 48
 /** Bytes that wait for a reader before the cloud has to. */
 const maxWaiting = 16 * 1024
 /** How long a reply that is not read to its end may take to end, in milliseconds. */

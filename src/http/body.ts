@@ -15,7 +15,7 @@ import type { GatewaySettings } from "../Settings.ts"
 import type { NamesModel, Prepared, Surface } from "../surfaces/Surface.ts"
 import { type JsonText, keepParsed } from "../vendors/toolCalls.ts"
 import { isObject, textOf } from "../wire/json.ts"
-import { type Budget, maxNesting, newBudget, parse } from "../wire/parse.ts"
+import { type Budget, heldPerValue, maxNesting, newBudget, parse, spentOf } from "../wire/parse.ts"
 import type { Refusal } from "../wire/parseInSlices.ts"
 import { inOneTurn } from "../wire/slices.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
@@ -191,6 +191,8 @@ export const bodyReader = <A extends NamesModel>(
     if (isObject(value)) record.modelId = textOf(value.model)
     const body = yield* yield* inOneTurn(() => decode(isObject(value) ? joined(plain(value)) : value))
     if (texts !== undefined) yield* readTexts(texts(body), budget)
+    // The values are held until the cloud answers.
+    if (!record.admitBody(heldPerValue * spentOf(budget))) return yield* noRoom
     return body
   })
   /** The size and the model are recorded also where the body is then refused. */

@@ -161,6 +161,12 @@ type ParseLimits = Omit<ParseOptions, "numberOf">
 
 export const newBudget = (): Budget => ({ tokens: maxTokens })
 
+/** About how many values have been parsed. */
+export const spentOf = ({ tokens }: Budget): number => maxTokens - tokens
+
+/** What a value of JSON takes beside its text, in bytes, about: thirty megabytes of `{},` become eight hundred. */
+export const heldPerValue = 48
+
 const quote = 0x22
 const backslash = 0x5c
 

@@ -1,6 +1,12 @@
 /** Room in memory: who gets some, and that all of it comes back. */
+import { Readable } from "node:stream"
 import { assert, it } from "@effect/vitest"
+import { Duration, Effect } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { noRoom } from "../../src/catalog/GatewayError.ts"
+import { bodyReader } from "../../src/http/body.ts"
 import { type MemoryBudget, makeMemoryBudget } from "../../src/http/RequestRecord.ts"
+import { chat } from "../../src/surfaces/chat.ts"
 import { emptyRecord } from "../support/emptyRecord.ts"
 
 const mib = 2 ** 20
@@ -45,3 +51,21 @@ it("running requests have half as much again, and those that hold little are nev
   assert.isTrue(small.admitBody(10 * mib))
   assert.isTrue(other.takeMemory(5 * mib))
 })
+
+it.effect("the values of a body count beside its bytes, those in texts of JSON too", () =>
+  Effect.gen(function* () {
+    const read = bodyReader(chat, { bodyTimeout: Duration.seconds(1), maxBodyBytes: 10 * mib, textArrays: false })
+    const values = JSON.stringify(Array.from({ length: 20_000 }, () => ({})))
+    const call = { id: "c", type: "function", function: { name: "f", arguments: `{"a":${values}}` } }
+    const asked = (extra: object, messages: ReadonlyArray<object> = []) =>
+      Buffer.from(JSON.stringify({ model: "m", messages: [{ role: "user", content: "hi" }, ...messages], ...extra }))
+    const reading = (body: Buffer) => {
+      const headers = { "content-type": "application/json", "content-length": String(body.length) }
+      const request = { headers, source: Readable.from([body]) } as unknown as HttpServerRequest.HttpServerRequest
+      return read(request, requestIn(makeMemoryBudget(200_000)))
+    }
+    yield* reading(asked({ user: "x".repeat(20_000) }))
+    assert.strictEqual(yield* Effect.flip(reading(asked({ zz: JSON.parse(values) }))), noRoom)
+    assert.strictEqual(yield* Effect.flip(reading(asked({}, [{ role: "assistant", tool_calls: [call] }]))), noRoom)
+  })
+)
