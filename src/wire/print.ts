@@ -26,8 +26,9 @@ export const escapeJson = (json: string): string =>
 
 /** A slice of a text, for what is kept of it: by itself it would hold the whole text. */
 export const copyOf = (slice: string): string => Buffer.from(slice, "utf16le").toString("utf16le")
+/** The same of its beginning, in whole characters: strict readers of JSON refuse half a one. */
 export const beginningOf = (text: string, most: number): string =>
-  text.length <= most ? text : copyOf(text.slice(0, most))
+  (text.length <= most ? text : copyOf(text.slice(0, most))).toWellFormed()
 
 /** Characters and values of one piece, each less than a millisecond. */
 const pieceCharacters = 64 * 1024

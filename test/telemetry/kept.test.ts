@@ -11,7 +11,8 @@ it("the beginning of a text holds nothing of the rest of it", () => {
   const kept = Array.from({ length: 50 }, (_, at) => beginningOf(`${at}é${"x".repeat(500_000)}`, 200))
   assert.isBelow(heap() - before, 5_000_000)
   assert.strictEqual(kept[7], `7é${"x".repeat(198)}`)
-  assert.strictEqual(beginningOf("short \ud800", 200), "short \ud800")
+  assert.strictEqual(beginningOf("short \ud800", 200), "short \ufffd")
+  assert.strictEqual(beginningOf("cut 😀", 5), "cut \ufffd")
 })
 
 it.effect("a span says the beginning of a finish reason that a cloud made up", () =>

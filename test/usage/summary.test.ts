@@ -205,6 +205,7 @@ describe("a report", () => {
     assert.match(text, /^key,key_name,model,requests,outcome_ok,/)
     assert.include(text, `key_1,"Ann, of accounts","'=cmd()`)
     assert.include(text, `""x""`)
+    assert.notInclude(text, "\u001b")
   })
 
   it("as JSON reads back", () => {

@@ -106,8 +106,8 @@ const asTable = (summary: Summary, names: KeyNames): string => {
 
 /** A text that a caller chose must not become a formula in a spreadsheet. */
 const csvCell = (value: string): string => {
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+  const text = escapeControls(/^[=+\-@\t\r]/.test(value) ? `'${value}` : value)
+  return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
 const asCsv = (summary: Summary, names: KeyNames): string => {
