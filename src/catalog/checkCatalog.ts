@@ -61,6 +61,11 @@ function* checkDeployment({ family, thinking }: Model, deployment: Deployment, a
       if (deployment[field] !== undefined) yield `${at}.${field}: only for api ${only}`
     }
   }
+  for (const field of cloudFacts[cloud].hostIsPlace ? (["regions", "weights"] as const) : []) {
+    if (deployment[field] !== undefined) {
+      yield `${at}.${field}: has no effect on ${cloud}, where the endpoint is the one place; remove it`
+    }
+  }
   const unlisted = Object.keys(deployment.weights ?? {}).filter((region) => !deployment.regions?.includes(region))
   if (unlisted.length > 0) yield `${at}.weights: ${unlisted.join(", ")} is not among the regions`
   if (new Set(deployment.regions).size < (deployment.regions?.length ?? 0)) yield `${at}.regions: must differ`

@@ -15,6 +15,7 @@ const gpt = {
   deployments: [{ cloud: "azure", api: "chat", model: "gpt", authorization: { impact: "il5" }, responses: true }]
 }
 const [azure] = gpt.deployments
+const regional = { cloud: "bedrock", api: "chat", model: "gpt", authorization: { impact: "il5" } }
 
 const problems = (...models: ReadonlyArray<object>): ReadonlyArray<string> => {
   const result = checkCatalog(JSON.stringify({ models }))
@@ -33,7 +34,7 @@ describe("checkCatalog", () => {
     "gpt-5.1"
   ])("accepts the upstream ID %s", (model) => {
     assert.deepStrictEqual(
-      problems({ ...gpt, deployments: [{ ...azure, model, regions: ["us-gov-west-1", "us"] }] }),
+      problems({ ...gpt, deployments: [{ ...regional, model, regions: ["us-gov-west-1", "us"] }] }),
       []
     )
   })
@@ -74,20 +75,27 @@ describe("checkCatalog", () => {
     ),
     ...["x@127.0.0.1:1/?", "us-east5.evil.example/", "us east5", "", "-", "US-EAST5"].map(
       (region): [object, ReadonlyArray<string>] => [
-        { deployments: [{ ...azure, regions: [region] }] },
+        { deployments: [{ ...regional, regions: [region] }] },
         ["models[0].deployments[0].regions[0]: a region is a name such as us-gov-west-1 or us-east5"]
       ]
     ),
     [
-      { deployments: [{ ...azure, regions: ["global"] }] },
+      { deployments: [{ ...regional, regions: ["global"] }] },
       ["models[0].deployments[0].regions[0]: a region is a place inside the boundary, never global"]
     ],
-    [{ deployments: [{ ...azure, regions: ["us", "us"] }] }, ["models[0].deployments[0].regions: must differ"]],
+    [{ deployments: [{ ...regional, regions: ["us", "us"] }] }, ["models[0].deployments[0].regions: must differ"]],
     [
-      { deployments: [{ ...azure, regions: ["us"], weights: { us: 2, "us-east5": 1 } }] },
+      { deployments: [{ ...regional, regions: ["us"], weights: { us: 2, "us-east5": 1 } }] },
       ["models[0].deployments[0].weights: us-east5 is not among the regions"]
     ],
-    [{ deployments: [{ ...azure, regions: ["us"], weights: { us: 0 } }] }, ["models[0].deployments[0].weights.us"]],
+    [{ deployments: [{ ...regional, regions: ["us"], weights: { us: 0 } }] }, ["models[0].deployments[0].weights.us"]],
+    [
+      { deployments: [{ ...azure, regions: ["us"], weights: { us: 2 } }] },
+      ["regions", "weights"].map(
+        (field) =>
+          `models[0].deployments[0].${field}: has no effect on azure, where the endpoint is the one place; remove it`
+      )
+    ],
     [{ ownedBy: "OpenAI" }, ["models[0].ownedBy: a vendor key is lowercase"]],
     [{ extra: 1 }, ["models[0].extra: unknown key"]],
     [{ "a\nb": 1 }, [String.raw`models[0]["a\nb"]: unknown key`]],
