@@ -112,14 +112,12 @@ function* checkCurrency(catalog: Catalog): Generator<string> {
 
 /** All requests for one model of a cloud count against one quota, under whichever IDs they came. */
 function* checkQuotas(catalog: Catalog): Generator<string> {
-  const first = new Map<string, NonNullable<Deployment["quota"]>>()
+  const first = new Map<string, Deployment["quota"]>()
   for (const [at, { cloud, model, quota }] of deploymentsOf(catalog)) {
-    if (quota === undefined) continue
     const key = `${cloud}/${model}`
-    const before = first.get(key) ?? quota
-    first.set(key, before)
-    if (!Equal.equals(before, quota)) {
-      yield `${at}.quota: ${model} on ${cloud} has another quota before it; give both the same`
+    if (!first.has(key)) first.set(key, quota)
+    if (!Equal.equals(first.get(key), quota)) {
+      yield `${at}.quota: ${model} on ${cloud} has another before it, or none; give both the same`
     }
   }
 }

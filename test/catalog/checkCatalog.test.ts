@@ -128,12 +128,21 @@ describe("checkCatalog", () => {
   })
 
   it("refuses two quotas for one model of a cloud, and takes the same one twice", () => {
-    const of = (id: string, quota: object, model = "gpt") => ({ ...gpt, id, deployments: [{ ...azure, model, quota }] })
+    const of = (id: string, quota?: object, model = "gpt") => ({
+      ...gpt,
+      id,
+      deployments: [{ ...azure, model, quota }]
+    })
     const quota = { requests: 10, tokens: 1000 }
     assert.deepStrictEqual(problems(of("a", quota), of("b", quota), of("c", { requests: 1 }, "other")), [])
-    for (const other of [{ requests: 9, tokens: 1000 }, { requests: 10 }, { requests: 10, tokens: 999 }]) {
-      assert.deepStrictEqual(problems(of("a", quota), of("b", other)), [
-        "models[1].deployments[0].quota: gpt on azure has another quota before it; give both the same"
+    assert.deepStrictEqual(problems(of("a"), of("b"), of("c", quota, "other")), [])
+    const others = [{ requests: 9, tokens: 1000 }, { requests: 10 }, { requests: 10, tokens: 999 }, undefined]
+    for (const [one, two] of others.flatMap((other) => [
+      [quota, other],
+      [other, quota]
+    ])) {
+      assert.deepStrictEqual(problems(of("a", one), of("b", two)), [
+        "models[1].deployments[0].quota: gpt on azure has another before it, or none; give both the same"
       ])
     }
   })
