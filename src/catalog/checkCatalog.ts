@@ -5,7 +5,7 @@
 import { Equal, Result, Schema, SchemaIssue } from "effect"
 import { parseFile } from "../wire/parse.ts"
 import { runNow } from "../wire/slices.ts"
-import { Catalog, type Deployment, type Model } from "./Catalog.ts"
+import { Catalog, type Deployment, type Effort, type Model } from "./Catalog.ts"
 import { cloudFacts, clouds } from "./clouds.ts"
 import { authorizedLevels } from "./Level.ts"
 import { apis, efforts, type Family, operations } from "./names.ts"
@@ -18,6 +18,15 @@ const thinkingOf: Readonly<Record<Family, ReadonlyArray<Model["thinking"]["api"]
   gemini: ["level", "none"],
   gpt: ["effort", "none"],
   embedding: ["none"]
+}
+
+/** The efforts of each API: another would be refused there, or be sent as one of these without a word. */
+const effortsOf: Readonly<Record<Model["thinking"]["api"], ReadonlyArray<Effort>>> = {
+  budgeted: efforts,
+  adaptive: ["none", "low", "medium", "high", "xhigh", "max"],
+  level: ["none", "minimal", "low", "medium", "high"],
+  effort: efforts,
+  none: ["none"]
 }
 
 /** Fields that mean nothing outside one API. */
@@ -33,6 +42,10 @@ function* checkThinking({ family, thinking }: Model, at: string): Generator<stri
   const ordered = efforts.filter((effort) => thinking.efforts.includes(effort))
   if (ordered.join() !== thinking.efforts.join()) {
     yield `${at}.efforts: must be in order and without repetition: ${ordered.join(", ")}`
+  }
+  const foreign = thinking.efforts.filter((effort) => !effortsOf[thinking.api].includes(effort))
+  if (foreign.length > 0) {
+    yield `${at}.efforts: ${foreign.join(", ")}: not of the thinking api ${thinking.api}, which has ${effortsOf[thinking.api].join(", ")}`
   }
   if (!thinking.efforts.includes(thinking.default)) {
     yield `${at}.default: ${thinking.default} is not among the efforts`

@@ -127,6 +127,21 @@ describe("checkCatalog", () => {
     for (const [index, part] of expected.entries()) assert.include(found[index], part)
   })
 
+  it.each([
+    ["gemini", "content", "level", ["none", "low", "xhigh", "max"], "xhigh, max: not of the thinking api level"],
+    ["claude", "messages", "adaptive", ["none", "minimal", "low"], "minimal: not of the thinking api adaptive"],
+    ["claude", "messages", "none", ["none", "low"], "low: not of the thinking api none"]
+  ])("refuses efforts of %s with %s that %s does not have", (family, api, thinking, efforts, expected) => {
+    const [found = "", ...more] = problems({
+      ...gpt,
+      family,
+      thinking: { ...gpt.thinking, api: thinking, efforts },
+      deployments: [{ cloud: "vertex", api, model: "x", authorization: { impact: "il2" } }]
+    })
+    assert.isEmpty(more)
+    assert.include(found, `models[0].thinking.efforts: ${expected}`)
+  })
+
   it("refuses two quotas for one model of a cloud, and takes the same one twice", () => {
     const of = (id: string, quota?: object, model = "gpt") => ({
       ...gpt,
