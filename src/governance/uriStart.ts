@@ -145,12 +145,18 @@ const userStarts = characters(/[<>^|]/)
 /** After quotes that a shell drops: what nothing but a host begins with. */
 const quotedHost = /^(?:[\w-]+[.@:][\w$]|localhost|[[{$]|\d)/
 
+/** What no pattern has. */
+const userAndHost = /^[^\s"'`\x7f/\\?#]*@(?:\w|\[[\da-f]*:)/i
+
 /** `/^https:\/\//i.test(x)`, `https:\/\/\w+`: the end or a part of a regular expression. */
-const isPattern = (text: string, body: number): boolean =>
-  (unitAt(text, body - 1) === backslash
-    ? /^[bdsw](?:[+*?{\\\]]|\.(?![\w-]))/i
-    : /^[dgimsuvy]{1,4}(?![\w.@:/\\?#-])|^[dgimsuvy]{0,4}\.(?:test|exec)\(/
-  ).test(text.slice(body, body + 16))
+const isPattern = (text: string, start: number, body: number): boolean => {
+  const rest = text.slice(body, body + longestHost)
+  if (userAndHost.test(rest)) return false
+  if (unitAt(text, body - 1) === backslash) return /^[bdsw](?:[+*?{\\\]]|\.(?![\w-]))/i.test(rest)
+  // What ends here has begun before the scheme.
+  const hasBegun = !/^[\s"'`\x7f]?$/.test(text.charAt(start - 1))
+  return hasBegun && /^[dgimsuvy]{1,4}(?:[\s"'`\x7f),;\]}]|$)|^[dgimsuvy]{0,4}\.(?:test|exec)\(/.test(rest)
+}
 
 /** The URI whose scheme ends at the colon `at`, if any. */
 export const uriAt = (text: string, floor: number, at: number): Uri | undefined => {
@@ -188,11 +194,11 @@ export const uriAt = (text: string, floor: number, at: number): Uri | undefined 
     body = quote
     slashes = text.slice(at, quote).replace(/[^/\\]/g, "").length
   }
-  if (slashes % 2 === 1 && isPattern(text, body)) return undefined
   const [first = start, reading] =
     knownBefore(text, floor, at, breaks) ??
     (mayBeQuoted ? knownBefore(text, floor, at, breaksAndQuotes) : undefined) ??
     []
+  if (slashes % 2 === 1 && isPattern(text, first, body)) return undefined
   if (reading !== undefined && first <= start) {
     if (reading === "special")
       return slashes > 0 || isHost(text, first, body) ? { start: first, body, authority: true } : undefined

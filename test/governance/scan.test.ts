@@ -125,6 +125,18 @@ describe("scan: as a URL parser reads", () => {
     ["file:\\\\host\\share", "file:\\host"],
     ["ftp:/\\/\\d.example", "ftp://\\d.example"],
     ["https:/my?x=1", "https:/my?x=1"],
+    // Nor do letters that are flags of patterns end one here.
+    ["https:/i%2eevil.com/leak", "https:/i%2eevil.com/leak"],
+    ["https:/d\u00e9.evil.com/x", "https:/d\u00e9.evil.com/x"],
+    ["https:/g\u00ad.evil.com", "https:/g\u00ad.evil.com"],
+    ["https:/g!@evil.com/leak", "https:/g!@evil.com/leak"],
+    ["https:/s,@evil.com", "https:/s,@evil.com"],
+    ["curl https:/s,x.evil.com", "https:/s,x.evil.com"],
+    ["url=https:/s,@evil.com", "https:/s,@evil.com"],
+    ["ftp:///u&@evil.com", "ftp:///u&@evil.com"],
+    ["https:\\d.@evil.com/", "https:\\d.@evil.com/"],
+    ["https:\\d.@[2001:db8::1]", "https:\\d.@[2001:db8::1]"],
+    ["curl https:\\s*@evil.com", "https:\\s*@evil.com"],
     ["http://0x7f.1/", "http://0x7f.1/"],
     ["http://017700000001/", "http://017700000001/"],
     ["http://[2001:db8::1]:80/x", "http://[2001:db8::1]:80/x"]
@@ -234,7 +246,9 @@ describe("scan: as a URL parser reads", () => {
     ["https:user:p@@evil.com", "https:user:p@@evil.com"],
     ["https:[x]@evil.com", "https:[x]@evil.com"],
     ["https:[x@evil.com", "https:[x@evil.com"],
-    ["https:evil。com", "https:evil"]
+    ["https:evil。com", "https:evil"],
+    ["https:/d。evil.com", "https:/d"],
+    ["https:/g\t.evil.com", "https:/g"]
   ])("without slashes: %s", (text, expected) => assert.strictEqual(scanValue(text)[0], expected))
 
   it.each([
@@ -418,6 +432,8 @@ describe("scan: what must not be flagged", () => {
     "speaks https:only and http:never",
     "^https?:// https://[^\\s]+ https://... case x:\n// note",
     "/^https:\\/\\//i.test(x) /^http:/.test(x) /^https:\\/\\/\\w+$/",
+    "x.replace(/^https:\\/\\//g, '') a=[/https:\\/\\//i,/^http:\\/\\//i] /\\bhttp:\\/\\//g;",
+    "https:\\/\\/\\w+@[\\w.]+ https:\\/\\/\\w+:\\w+@\\w+",
     "url.startsWith('https://') or @decorator\ndef f(): url = 'https://' + host; x = 'http://'\nfoo.bar=1",
     '{https:\'@scope/pkg\', data:"x", mailto:"y"} https: mail bob@x.org',
     "2024-01-02T10:11:12.123Z 192.168.1",
