@@ -53,7 +53,6 @@ const kinds: Readonly<Record<Family, string>> = {
   embedding: "an embedding model"
 }
 
-/** The path of the endpoint for each purpose. */
 export type Paths = Readonly<Record<Purpose, string>>
 
 const rightPurposes = surfaceNames.filter(isPurpose).filter((purpose) => surfaces[purpose].output !== "count")
@@ -118,7 +117,6 @@ const complaint = (id: string): string => {
   return id === base ? `has no level: ${form}` : "has an unknown level"
 }
 
-/** What error messages are made from. */
 interface Known {
   readonly catalog: Catalog
   /** The IDs of all clouds. */

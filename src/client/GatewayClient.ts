@@ -75,7 +75,6 @@ const call = <A, E>(send: Send<E>, decode: Decode<A, E>): Call<A, E> =>
     )
   })
 
-/** The values of a streamed reply. */
 const streamValues = <A>(reply: HttpReply, format: EventFormat<A>) =>
   Stream.suspend(() => {
     const { broken, end, read } = replyReader(format, readHeaders(reply.headers).requestId)
@@ -197,7 +196,6 @@ export const makeClient = ({ baseUrl, apiKey, ...retries }: ClientOptions) => {
 }
 export interface Client extends Effect.Success<ReturnType<typeof makeClient>> {}
 
-/** The client as a service. */
 export class GatewayClient extends Context.Service<GatewayClient, Client>()("gateway/Client") {
   static readonly layer = (options: ClientOptions) => Layer.effect(GatewayClient, makeClient(options))
 }

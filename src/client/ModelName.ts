@@ -10,7 +10,6 @@ export type Purpose = keyof ShippedModels
 /** A shipped model of a purpose, or any other name; written so that an editor still offers the first. */
 export type ModelFor<P extends Purpose> = ShippedModels[P] | (ModelName & Record<never, never>)
 
-/** A request with a model ID in it. */
 export type ForModel<P extends Purpose, Request> = Request & { readonly model: ModelFor<P> }
 
 /** Narrows a text that came from outside, a setting say, to a model ID. */

@@ -78,7 +78,6 @@ const responses: EventFormat<ResponseStreamEvent> = ({ data }) =>
       : { value: fields as ResponseStreamEvent, last: lastResponses.has(type) }
   })
 
-/** By surface. */
 export const formats = { chat, messages, responses }
 
 /** Reads one reply: the same for both clients, whose streams differ. It ends well only after the last event of its format. */

@@ -27,7 +27,6 @@ const subject = Argument.String("ID").pipe(
 
 const limitFlags = Record.map(limitKinds, ({ help, option }) => optionalCount(option, help))
 
-/** What a key may do, and whose it is. */
 const keyFlags = {
   team: optionalText("team", "the team whose limits it shares"),
   owner: optionalText("owner", "who answers for it"),
@@ -66,7 +65,6 @@ const notifying = Effect.fnUntraced(function* <E, R>(
   })
 })
 
-/** A command that refuses one key or caller, or takes it again. */
 const refusal = <E, R>(
   name: string,
   description: string,

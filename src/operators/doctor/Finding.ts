@@ -61,7 +61,6 @@ const runCheck = ([check, find, deadline = Duration.seconds(8)]: Check) => {
 export const runChecks = (checks: ReadonlyArray<Check>) =>
   Effect.map(Effect.forEach(checks, runCheck, { concurrency: "unbounded" }), (found) => found.flat())
 
-/** One line for each finding, and below a problem how to fix it. */
 export const reportText = (findings: ReadonlyArray<Finding>): string => {
   const rows = findings.flatMap(({ check, fix, message, state }, at) => [
     [state, check === findings[at - 1]?.check ? "" : check, message],

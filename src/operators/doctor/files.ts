@@ -195,7 +195,6 @@ const spaceFound = Effect.fnUntraced(function* (directory: string, setting: stri
   return (free < veryLittle ? fail : warn)(message, `Make room, or set ${setting} to another disk.`)
 })
 
-/** Where usage records or audit events go. */
 export const logFound = Effect.fnUntraced(function* (log: string, setting: string) {
   if (log === "stdout") return ok("standard output")
   const file = resolve(log)
@@ -210,7 +209,6 @@ export const logFound = Effect.fnUntraced(function* (log: string, setting: strin
   return yield* spaceFound(directory, setting)
 })
 
-/** Where quotas are counted without Redis. */
 export const stateFound = ({ redisUrl, stateDir }: Pick<GatewaySettings, "redisUrl" | "stateDir">) =>
   Option.isSome(redisUrl)
     ? Effect.succeed(ok("quotas are counted in Redis"))

@@ -83,7 +83,6 @@ export const fipsFound = (settings: Pick<GatewaySettings, "fips">) =>
     orStartFails("Name OpenSSL's FIPS module in OPENSSL_CONF and set NODE_OPTIONS=--force-fips: see docs/fips.md.")
   )
 
-/** Succeeds where something accepts connections. */
 export const connects = (host: string, port: number) =>
   Effect.callback<void, { readonly message: string }>((resume) => {
     const socket = createConnection({ host, port })

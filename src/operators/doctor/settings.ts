@@ -23,7 +23,6 @@ export const settingsFound = (environment: Environment, problem: string | undefi
 
 const choose = `Set ${cloudSettings}.`
 
-/** Which clouds are active and where; and whether any is. */
 export const cloudsFound = Effect.fnUntraced(function* (settings: GatewaySettings, clouds: CloudSettings) {
   yield* requireCloud(settings, clouds)
   if (activeClouds(clouds).size === 0) {
@@ -43,7 +42,6 @@ export const cloudsFound = Effect.fnUntraced(function* (settings: GatewaySetting
     : found
 }, orStartFails(choose))
 
-/** The catalog and the IDs that it gives here. */
 export const catalogFound = Effect.fnUntraced(function* (
   settings: GatewaySettings,
   clouds: CloudSettings,

@@ -125,7 +125,6 @@ export const parseTags = Effect.fnUntraced(function* (texts: ReadonlyArray<strin
   return texts.length === 0 ? undefined : tags
 })
 
-/** A team of the key file. */
 export const parseTeam = (teams: ReadonlyArray<Team>) => (name: string) => {
   const names = teams.map((team) => team.name)
   if (names.includes(name)) return Effect.succeed(name)
@@ -136,7 +135,6 @@ export const parseTeam = (teams: ReadonlyArray<Team>) => (name: string) => {
   )
 }
 
-/** Limits as they were typed. */
 export const parseLimits = (limits: Limits): Effect.Effect<Limits, OperatorError> =>
   Effect.as(
     Effect.forEach(limitNames, (name) => {

@@ -34,7 +34,6 @@ interface KeyRules {
   readonly maxAge?: Duration.Duration | undefined
 }
 
-/** The fields of a key that creating and changing it have in common. */
 const parseFields = Effect.fnUntraced(function* (options: Typed, rules: KeyRules) {
   return {
     owner: yield* parseGiven(options.owner, parseText("owner", "who answers for the key")),
@@ -90,7 +89,6 @@ export const createKey = Effect.fnUntraced(function* (
   return `Created key ${id} (${name}) in ${file}.\n\n${secretText(secret)}\n${rules.notice ?? usageNotice}\n`
 })
 
-/** Changes the one key with that ID; `change` may refuse. */
 const changeKey = <A>(
   file: string,
   id: string,

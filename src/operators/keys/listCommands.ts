@@ -41,7 +41,6 @@ const warning = (unavailable: string | undefined): string =>
 
 const asJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
-/** A key without its digests. */
 const shownKey = (key: Key) => {
   const { digest: _, previous, ...shown } = encodeKey(key)
   return { ...shown, rotatedUntil: previous?.until }
@@ -95,7 +94,6 @@ const listTable = <A>(items: ReadonlyArray<A>, uses: ReadonlyArray<Use>, columns
   return table([columns.map(([head]) => head), ...rows].map((row) => row.filter((_, at) => isUsed[at])))
 }
 
-/** Callers without keys that are refused. */
 const callersText = (callers: KeyBook["callers"] = []): string =>
   callers.length === 0
     ? ""

@@ -43,11 +43,9 @@ export const setTeam = Effect.fnUntraced(function* (
   return `Team ${name}: ${changes}. Gateways take it up within 5 seconds.\n`
 })
 
-/** A team's keys that are not revoked. */
 export const keysOf = (name: string, { keys }: KeyBook) =>
   keys.filter(({ revoked, team }) => team === name && revoked === undefined)
 
-/** Removes a team that no working key is of. */
 export const removeTeam = Effect.fnUntraced(function* (file: string, name: string) {
   yield* changeBook(file, (book) => {
     const teams = book.teams.filter((team) => team.name !== name)

@@ -122,7 +122,6 @@ export const hourOf = (minutes: ReadonlyArray<Minute>, now: number) => {
   }
 }
 
-/** The deployments of all processes, by name. */
 export const joinDeployments = (states: ReadonlyArray<ProcessState>): ReadonlyMap<string, DeploymentActivity> => {
   const byName = Arr.groupBy(
     states.flatMap(({ deployments }) => deployments),

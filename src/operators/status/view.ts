@@ -88,7 +88,6 @@ const rowOf = (
     name,
     /** Null while the store cannot be read. */
     used: use?.monthlyTokens ?? null,
-    /** Undefined limits are none. */
     limit: monthlyTokens,
     /** In whole units of the catalog's currency; absent where nothing was charged and nothing is limited. */
     cost: use === undefined || (cost === 0 && monthlyCost === undefined) ? undefined : cost,

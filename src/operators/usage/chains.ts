@@ -62,7 +62,6 @@ export const runOf = ({ runs }: Pick<Chain, "runs">, seq: number): Run | undefin
 
 export type Chains = ReturnType<typeof makeChains>
 
-/** All chains, as far as they were read. */
 export const makeChains = (report: (found: Break) => void) => {
   const chains = new Map<string, Chain>()
   const recents = new Map<string, Recent>()
@@ -114,7 +113,6 @@ export const makeChains = (report: (found: Break) => void) => {
     report({ kind: "changed", place: end, instance, seq: last, text })
   }
 
-  /** Joins a run with the one that follows it, where there is one. */
   const join = ({ instance, runs }: Chain, run: Run): void => {
     const at = runs.indexOf(run) + 1
     const next = runs[at]

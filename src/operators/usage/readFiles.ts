@@ -74,7 +74,6 @@ export interface Place {
 export const showPlace = ({ file, line }: Place): string => `${file}:${line}`
 
 interface Reader<A> {
-  /** Undefined for a line that is too long. */
   readonly line: (line: string | undefined, place: Place) => void
   /** An archive that is cut or damaged ends there. */
   readonly damage: (place: Place) => void

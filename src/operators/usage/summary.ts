@@ -63,7 +63,6 @@ const add = (totals: Totals, record: UsedRecord): void => {
   if (typeof cost === "number") totals.cost = (totals.cost ?? 0) + count(cost)
 }
 
-/** What can be summed by. */
 const readers = {
   key: (record) => record.key_id,
   team: (record) => record.team ?? null,
@@ -82,7 +81,6 @@ const readers = {
 const tag = "tag:"
 export type Dimension = keyof typeof readers | `${typeof tag}${string}`
 const isReader = (text: string): text is keyof typeof readers => Object.hasOwn(readers, text)
-/** A tag has a name. */
 export const isDimension = (text: string): text is Dimension =>
   isReader(text) || (text.startsWith(tag) && text.length > tag.length)
 export const dimensions: ReadonlyArray<string> = [...Object.keys(readers), "tag:NAME"]
