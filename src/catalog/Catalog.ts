@@ -39,40 +39,32 @@ export const Thinking = Schema.Struct({
 const Positive = Schema.Int.check(Schema.isGreaterThan(0))
 const Names = Schema.optionalKey(Schema.Array(Schema.NonEmptyString))
 
+const textLike = (form: RegExp, message: string) => Schema.String.check(Schema.isPattern(form, { message }))
+
 /** What goes into an upstream's address: no segment of it is `.`, `..` or empty. */
-const UpstreamId = Schema.String.check(
-  Schema.isPattern(/^[A-Za-z0-9][\w.:@-]*(\/[A-Za-z0-9][\w.:@-]*)*$/u, {
-    message:
-      "an upstream ID is letters, digits, '.', '_', ':', '@', '-' and '/', and its parts begin with a letter or digit"
-  })
+const UpstreamId = textLike(
+  /^[A-Za-z0-9][\w.:@-]*(\/[A-Za-z0-9][\w.:@-]*)*$/u,
+  "an upstream ID is letters, digits, '.', '_', ':', '@', '-' and '/', and its parts begin with a letter or digit"
 )
 /** A region or location: the name of a place and no more. */
-const Region = Schema.String.check(
-  Schema.isPattern(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/u, {
-    message: "a region is a name such as us-gov-west-1 or us-east5"
-  }),
-  Schema.makeFilter((region) =>
-    region === "global" ? "a region is a place inside the boundary, never global" : undefined
-  )
+const Region = textLike(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/u, "a region is a name such as us-gov-west-1 or us-east5").check(
+  Schema.makeFilter((region) => region !== "global" || "a region is a place inside the boundary, never global")
 )
 
 const Price = Schema.Finite.check(
   Schema.isBetween({ minimum: 0, maximum: 1_000_000 }),
-  Schema.makeFilter((price) =>
-    Math.abs(price * 1e6 - Math.round(price * 1e6)) < 1e-3
-      ? undefined
-      : "a price has at most six digits after its point"
+  Schema.makeFilter(
+    (price) =>
+      Math.abs(price * 1e6 - Math.round(price * 1e6)) < 1e-3 || "a price has at most six digits after its point"
   )
 )
 
 /** What a million tokens cost there. None is shipped: they are the operator's contract (docs/decisions.md#prices). */
 export const Prices = Schema.Struct({
   /** ISO 4217, the same in the whole catalog. */
-  currency: Schema.String.check(Schema.isPattern(/^[A-Z]{3}$/u, { message: "a currency is a code such as USD" })),
+  currency: textLike(/^[A-Z]{3}$/u, "a currency is a code such as USD"),
   /** Since when they hold; for people. */
-  date: Schema.String.check(
-    Schema.isPattern(/^\d{4}-\d\d-\d\d$/u, { message: "the date of prices is one such as 2026-11-01" })
-  ),
+  date: textLike(/^\d{4}-\d\d-\d\d$/u, "the date of prices is one such as 2026-11-01"),
   input: Price,
   output: Price,
   /** Input read from a prompt cache, and written to one; as `input` where they are absent. */
@@ -124,13 +116,7 @@ export const Deployment = Schema.Struct({
   interleavedBudget: Schema.optionalKey(Schema.Boolean),
   /** Fields the upstream refuses, removed before sending: `a.b`, `tools[].c` (of every element). */
   strip: Schema.optionalKey(
-    Schema.Array(
-      Schema.String.check(
-        Schema.isPattern(/^\w+(\[\])?(\.\w+(\[\])?)*$/u, {
-          message: "a field to strip is a path like a.b or tools[].c"
-        })
-      )
-    )
+    Schema.Array(textLike(/^\w+(\[\])?(\.\w+(\[\])?)*$/u, "a field to strip is a path like a.b or tools[].c"))
   ),
   prices: Schema.optionalKey(Prices)
 })
@@ -138,14 +124,13 @@ export type Deployment = typeof Deployment.Type
 
 export const Model = Schema.Struct({
   /** The base model: the vendor's own name. */
-  id: Schema.String.check(
-    Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]*$/u, {
-      message: "a base model is letters, digits, '.', '_' and '-', and begins with a letter or digit"
-    })
+  id: textLike(
+    /^[A-Za-z0-9][A-Za-z0-9._-]*$/u,
+    "a base model is letters, digits, '.', '_' and '-', and begins with a letter or digit"
   ),
   family: Family,
   /** The model list's `owned_by`: lowercase vendor key. */
-  ownedBy: Schema.String.check(Schema.isPattern(/^[a-z0-9._-]+$/u, { message: "a vendor key is lowercase" })),
+  ownedBy: textLike(/^[a-z0-9._-]+$/u, "a vendor key is lowercase"),
   /** The model list's `created`: Unix time in seconds. */
   created: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
   inputs: Schema.Array(Schema.Literals(["image", "pdf"])),
@@ -170,11 +155,7 @@ export const Beta = Schema.Struct({
   /** Paths of fields, as `Deployment.strip` has them; `a.b=text` is a value. */
   fields: Schema.optionalKey(
     Schema.Array(
-      Schema.String.check(
-        Schema.isPattern(/^\w+(\[\])?(\.\w+(\[\])?)*(=\w+)?$/u, {
-          message: "a field of a beta is a path like a.b, tools[].c or a.b=text"
-        })
-      )
+      textLike(/^\w+(\[\])?(\.\w+(\[\])?)*(=\w+)?$/u, "a field of a beta is a path like a.b, tools[].c or a.b=text")
     )
   ),
   /** How the types of its tools begin. */
