@@ -134,12 +134,7 @@ export const loadCatalog = (files: CatalogFiles): Effect.Effect<Catalog, Catalog
 export const leftOutLines = (leftOut: ReadonlyArray<LeftOut>): ReadonlyArray<string> =>
   leftOut.map(({ reason, ids }) => `${ids.length} model IDs are not served: ${reason}: ${ids.join(", ")}`)
 
-interface CatalogStoreOptions extends CatalogFiles {
-  /** The clouds that are configured, and where. */
-  readonly sites: Sites
-  /** Of the endpoints, for error messages. */
-  readonly paths: Paths
-}
+type CatalogStoreOptions = CatalogFiles & { readonly sites: Sites; readonly paths: Paths }
 
 /**
  * Fails when the catalog is broken at start. Afterwards the operator's files are read every two seconds: a changed

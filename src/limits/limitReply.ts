@@ -45,13 +45,7 @@ export const limitHeaders = (demands: ReadonlyArray<BudgetDemand>, { shares }: H
 /** `the team blue's` */
 const possessive = (owner: string): string => `${Str.uncapitalize(owner)}'s`
 
-interface Refusal {
-  readonly message: string
-  /** Infinity where no wait helps. */
-  readonly seconds: number
-}
-
-const explainRate = ({ budget, least }: BudgetDemand, left: number): Refusal => {
+const explainRate = ({ budget, least }: BudgetDemand, left: number) => {
   const { limit, owner, unit } = budget
   if (least > limit) {
     return {
@@ -71,8 +65,8 @@ const explainRate = ({ budget, least }: BudgetDemand, left: number): Refusal => 
   }
 }
 
-/** Why a demand does not fit, and when it will. */
-const explain = (demand: BudgetDemand, { held, spent }: Standing, left: number, currency = ""): Refusal => {
+/** Why a demand does not fit, and in how many seconds it will: Infinity where no wait helps. */
+const explain = (demand: BudgetDemand, { held, spent }: Standing, left: number, currency = "") => {
   const { budget, least } = demand
   const { limit, owner, period, unit } = budget
   if (period === undefined) return explainRate(demand, left)

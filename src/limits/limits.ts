@@ -94,28 +94,21 @@ export const leaseOf = (settings: {
     Duration.sum(Duration.minutes(1))
   )
 
-/** A calendar month or a day in UTC. */
-interface Period {
-  readonly kind: "month" | "day"
-  /** `2026-11`, `2026-11-22` */
-  readonly name: string
-  /** Seconds to its end. */
-  readonly rest: number
-  /** When the next one begins, in milliseconds since the epoch. */
-  readonly end: number
-}
-
 /** A day in UTC: `2026-11-22`. */
 export const day = (time: number): string => new Date(time).toISOString().slice(0, 10)
 
-/** The one that `now` is in, in milliseconds since the epoch. */
-export const periodAt = (kind: Period["kind"], now: number): Period => {
+/**
+ * The calendar month or the day in UTC that `now` is in, in milliseconds since the epoch: its name, such as `2026-11`, the seconds
+ * to its end (`rest`), and when the next one begins (`end`).
+ */
+export const periodAt = (kind: "month" | "day", now: number) => {
   const date = new Date(now)
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()]
   const end = kind === "month" ? Date.UTC(year, month + 1) : Date.UTC(year, month, date.getUTCDate() + 1)
   const name = kind === "month" ? day(now).slice(0, 7) : day(now)
   return { kind, name, rest: Math.max(1, Math.ceil((end - now) / 1000)), end }
 }
+type Period = ReturnType<typeof periodAt>
 
 /** Where the use of a period is counted: tokens, or cost in millionths. */
 export const accountOf = (user: string, { name, rest }: Period, unit: Unit): Account => ({
