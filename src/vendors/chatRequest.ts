@@ -7,6 +7,7 @@ import type { ContentPart, MessageOf, Tool } from "../contract/ChatMessage.ts"
 import { isObject, type Json, type JsonObject, objectOf, textOf, without } from "../wire/json.ts"
 import { jsonText } from "../wire/print.ts"
 import type { Adjusted } from "./adjustments.ts"
+import { digestId } from "./answer.ts"
 import { combining, flatParameters } from "./flatParameters.ts"
 
 /** Parameters that the gateway handles itself, or that every dialect translates but the one of chat completions, which sends them as they came. */
@@ -67,6 +68,9 @@ export const parallelFor = (chat: ChatRequest, effort: Effort, adjusted: Adjuste
 
 /** In a history there may be names that a model made up; OpenAI's APIs take those that a tool may have. */
 export const historyName = (name: string): string => name.slice(0, 64).replace(/[^a-zA-Z0-9_-]/g, "_") || "unnamed"
+
+/** The ID of a call in a history, which other vendors make longer: too long a one is shortened the same way in a call and in its result. */
+export const historyId = (id: string, longest: number): string => (id.length <= longest ? id : digestId(id, 32))
 
 /** The schema with the description of its format, because other vendors take the schema only. */
 const withDescription = (schema: JsonObject, description: Json | undefined): JsonObject => {

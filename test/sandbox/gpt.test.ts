@@ -102,6 +102,11 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, ("azure" | "bedro
     /must be followed by tool messages.*call_1/
   ],
   [
+    "a long ID of a call",
+    { messages: [user("a"), { ...assistant, tool_calls: [{ ...toolCall, id: "x".repeat(41) }] }] },
+    /^Invalid 'messages\[1\]\.tool_calls\[0\]\.id': string too long\. .+ maximum length 40, but got .+ length 41 instead\.$/
+  ],
+  [
     "a result without its call",
     { messages: [user("a"), { role: "tool", tool_call_id: "x", content: "b" }] },
     /must be a response to a preceeding message/

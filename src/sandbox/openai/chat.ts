@@ -14,7 +14,8 @@ const { closed, filled, insist, list, never, text, variant, where } = shared
 const { checkStrict, filterResults, openaiError } = shared
 
 const called = closed("", { "name!": text, "arguments!": text })
-const call = closed("type", { "id!": text, "function!": called }, ({ id, function: made }) => ({
+const callId = shared.textUpTo(40)
+const call = closed("type", { "id!": callId, "function!": called }, ({ id, function: made }) => ({
   call: { id, name: made.name, json: made.arguments }
 }))
 
@@ -32,7 +33,7 @@ const messagesOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
     return closed("role name", fields, ({ content }, path) => ({ role, parts: required(content, path) }))
   }
   const answer = { content: shared.contentOf({ ...plain, refusal: () => ({}) }), tool_calls: list(call) }
-  const result = { content: shared.contentOf(plain), tool_call_id: text }
+  const result = { content: shared.contentOf(plain), tool_call_id: callId }
   const roles: Readonly<Record<string, Shape<Message>>> = {
     system: message("system", plain),
     developer: message("system", plain),

@@ -38,9 +38,7 @@ const idOf = (prefix: string): Shape => {
   return where(anything, (id) => stringOf(id).startsWith(prefix), wrong)
 }
 
-const tooLong = ({ length }: string) =>
-  `Invalid '{path}': string too long. Expected a string with maximum length 64, but got a string with length ${length} instead.`
-const callId = where(stringOf, ({ length }) => length <= 64, tooLong)
+const callId = shared.textUpTo(64)
 
 const callOf = ({ call, prefix, field, named }: (typeof kinds)[Kind]): Shape<Message> => {
   const fields = { id: idOf(prefix), call_id: callId, [`${field}!`]: named ? text : anything }

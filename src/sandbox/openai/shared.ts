@@ -35,6 +35,15 @@ export const { closed, variant, list, insist, where, typed } = shapesIn({
 
 export const text = typed((value) => typeof value === "string", "Invalid type for '{path}': expected a string.")
 
+/** A text of at most so many characters. */
+export const textUpTo = (longest: number): Shape<string> =>
+  where(
+    text,
+    ({ length }) => length <= longest,
+    ({ length }) =>
+      `Invalid '{path}': string too long. Expected a string with maximum length ${longest}, but got a string with length ${length} instead.`
+  )
+
 const EMPTY = "Invalid '{path}': empty array. Expected an array with minimum length 1, but got an empty array instead."
 export const filled = <A>(shape: Shape<A>): Shape<ReadonlyArray<A>> =>
   where(list(shape), (items) => items.length > 0, EMPTY)

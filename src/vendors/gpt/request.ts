@@ -12,6 +12,7 @@ import {
   assistantTexts,
   choiceFor,
   flatParametersOf,
+  historyId,
   historyName,
   openaiRefused,
   parallelFor,
@@ -104,6 +105,7 @@ const messagesOf = (messages: ReadonlyArray<ChatMessage>): ReadonlyArray<JsonObj
 const messageFor = (message: ChatMessage): JsonObject => {
   const kept = omitNull(message, (name) => messageFields.has(name) || name === ownField[message.role])
   if (message.role === "developer") kept.role = "system"
+  if (message.role === "tool") kept.tool_call_id = historyId(message.tool_call_id, maxCallId)
   if (Array.isArray(message.content)) kept.content = message.content.map(partFor)
   return kept
 }
@@ -116,8 +118,11 @@ const partFor = (part: ContentPart): JsonObject => {
   return { type: "image_url", image_url: compact({ url, detail: detail ?? undefined }) }
 }
 
+/** Longest ID of a call that the API takes, in characters. */
+const maxCallId = 40
+
 const callFor = ({ id, function: { name, arguments: args } }: ToolCall): JsonObject => ({
-  id,
+  id: historyId(id, maxCallId),
   type: "function",
   function: { name: historyName(name), arguments: args }
 })

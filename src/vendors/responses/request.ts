@@ -8,11 +8,11 @@ import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type Json, type JsonObject, objectOf, omitNull, textOf } from "../../wire/json.ts"
 import { type Adjusted, reportRemoved, reportUnread, reportUnsupported } from "../adjustments.ts"
-import { digestId } from "../answer.ts"
 import {
   choiceFor,
   commonFields,
   flatParametersOf,
+  historyId,
   historyName,
   openaiRefused,
   parallelFor,
@@ -79,7 +79,9 @@ const itemsFor = (message: ChatMessage): ReadonlyArray<JsonObject> => {
       return [...texts.flatMap((text) => (text ? [said("assistant", text)] : [])), ...calls]
     }
     case "tool":
-      return [{ type: "function_call_output", call_id: vendorId(message.tool_call_id), output: message.content }]
+      return [
+        { type: "function_call_output", call_id: historyId(message.tool_call_id, maxCallId), output: message.content }
+      ]
   }
 }
 
@@ -92,16 +94,13 @@ const partFor = (part: ContentPart): JsonObject => {
 
 const callFor = ({ id, function: { name, arguments: args } }: ToolCall): JsonObject => ({
   type: "function_call",
-  call_id: vendorId(id),
+  call_id: historyId(id, maxCallId),
   name: historyName(name),
   arguments: args
 })
 
-/** Longest `call_id` that the API takes, in characters; chat takes longer ones, which other vendors' IDs are. */
+/** Longest `call_id` that the API takes, in characters. */
 const maxCallId = 64
-
-/** An ID that is too long is shortened the same way in a call and in its result. */
-const vendorId = (id: string): string => (id.length <= maxCallId ? id : digestId(id, 32))
 
 // Tools
 

@@ -29,6 +29,16 @@ const instructed = "response_format:json_schema->instruction"
 const loose = "tools.function.strict:removed"
 const refers = { allOf: [{ $ref: "#/$defs/a" }], $defs: { a: several(1, {}) } }
 const mark = { type: "ephemeral" }
+const longId = "x".repeat(256)
+const tooled = [
+  { role: "user", content: "hi" },
+  {
+    role: "assistant",
+    content: null,
+    tool_calls: [{ id: longId, type: "function", function: { name: "f", arguments: "{}" } }]
+  },
+  { role: "tool", tool_call_id: longId, content: "done" }
+]
 
 const rows: ReadonlyArray<readonly [model: string, fields: Fields, change: string | undefined]> = [
   ...["presence_penalty", "frequency_penalty"].flatMap((name) => [
@@ -47,6 +57,8 @@ const rows: ReadonlyArray<readonly [model: string, fields: Fields, change: strin
       several(1, refers)
     ].map((schema) => [model, { ...quiet, ...format(schema) }, instructed] as const)
   ),
+  ["gpt-5.1:il5", { messages: tooled }, undefined],
+  ["gpt-5.6-terra:il5", { messages: tooled }, undefined],
   ["claude-sonnet-4-5:il5", { ...quiet, tools: strict(21, several(1, {})) }, loose],
   ["claude-sonnet-4-5:il5", { ...quiet, tools: strict(5, several(6, {})) }, loose],
   ["claude-sonnet-4-5:il5", { ...quiet, tools: strict(1, refers) }, loose],
