@@ -1,4 +1,5 @@
 /** Reads a chat request for all dialects: tools, stop sequences, the format of the answer, texts, images and PDFs. */
+import { hash } from "node:crypto"
 import { Result } from "effect"
 import type { Effort, Model } from "../catalog/Catalog.ts"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
@@ -71,6 +72,24 @@ export const historyName = (name: string): string => name.slice(0, 64).replace(/
 
 /** The ID of a call in a history, which other vendors make longer: too long a one is shortened the same way in a call and in its result. */
 export const historyId = (id: string, longest: number): string => (id.length <= longest ? id : digestId(id, 32))
+
+/** What is sent in place of a text: its digest, the same in every request. The text is never named, because it may name a person. */
+export const digested = (text: string, field: string, adjusted: Adjusted): string => {
+  adjusted.changed(field, "plain", "sha256")
+  return hash("sha256", text)
+}
+
+/** Longest of these that OpenAI's APIs take, in characters. */
+const maxIdentifier = 64
+
+/** Those that OpenAI's APIs do not take as they are (docs/decisions.md#users). */
+export const shortIdentifiers = (chat: ChatRequest, adjusted: Adjusted): JsonObject =>
+  Object.fromEntries(
+    ["user", "safety_identifier", "prompt_cache_key"].flatMap((name) => {
+      const id = textOf(chat[name]) ?? ""
+      return id.length > maxIdentifier ? [[name, digested(id, name, adjusted)]] : []
+    })
+  )
 
 /** The schema with the description of its format, because other vendors take the schema only. */
 const withDescription = (schema: JsonObject, description: Json | undefined): JsonObject => {

@@ -46,6 +46,11 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, ("azure" | "bedro
     },
     /^Invalid schema for function 'f': In context=\('properties', 'a'\), 'minLength' is not permitted\.$/
   ],
+  [
+    "a long key of the cache",
+    { prompt_cache_key: "k".repeat(65) },
+    /^Invalid 'prompt_cache_key': string too long.+ 65/
+  ],
   ["max_tokens", { max_tokens: 5 }, /'max_tokens' is not supported/],
   [
     "too high a limit",

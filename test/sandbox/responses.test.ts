@@ -22,6 +22,11 @@ const refusedResponses: ReadonlyArray<readonly [string, object, RegExp, number?]
     { input: [user("a"), { ...called, call_id: "x".repeat(65) }] },
     /maximum length 64, but got a string with length 65/
   ],
+  [
+    "a long user",
+    { user: "u".repeat(65) },
+    /^Invalid 'user': string too long.+ maximum length 64, but got .+ 65 instead/
+  ],
   ["a call without its output", { input: [user("a"), called] }, /No tool output found for function call call_1/],
   [
     "an output without its call",

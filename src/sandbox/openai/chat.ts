@@ -81,8 +81,7 @@ const requestOf = (model: GptModel, hosted: boolean) => {
     `max_tokens is too large: ${limit}. This model supports at most ${most} completion tokens.`
   const limit = where(shared.tokens(1), (limit) => limit <= most, tooMany)
   return closed(
-    "model stream stream_options seed user tool_choice parallel_tool_calls metadata store safety_identifier " +
-      "prompt_cache_key service_tier modalities prediction prompt_cache_retention presence_penalty frequency_penalty " +
+    "model stream stream_options seed tool_choice parallel_tool_calls metadata store service_tier modalities prediction prompt_cache_retention presence_penalty frequency_penalty " +
       "logprobs",
     {
       "messages!": messagesOf(model),
@@ -93,6 +92,7 @@ const requestOf = (model: GptModel, hosted: boolean) => {
       reasoning_effort: shared.effortOf(model),
       verbosity: shared.verbosity,
       ...shared.sampling,
+      ...shared.identifiers,
       stop: (stop) => (typeof stop === "string" ? [stop] : arrayOf(stop)),
       tools: filled(variant("type", { function: tool })),
       response_format: shared.formatOf(json_schema)

@@ -151,14 +151,15 @@ const requestOf = (model: GptModel) => {
   const { maxOutputTokens: most } = model
   const tooMany = shared.outside(`integer above maximum value. Expected a value <= ${most}`)
   return closed(
-    "model instructions tool_choice parallel_tool_calls metadata stream stream_options store include user " +
-      "safety_identifier prompt_cache_key prompt_cache_retention max_tool_calls service_tier " +
+    "model instructions tool_choice parallel_tool_calls metadata stream stream_options store include " +
+      "prompt_cache_retention max_tool_calls service_tier " +
       // Codex sends it to every provider, and Azure takes it.
       "client_metadata",
     {
       "input!": inputOf(model),
       max_output_tokens: where(shared.tokens(16), (limit) => limit <= most, tooMany),
       ...shared.sampling,
+      ...shared.identifiers,
       previous_response_id: never((id) => `Previous response with id '${printed(id)}' not found.`),
       background: where(anything, (value) => value === false, "Background mode is not available."),
       reasoning: closed("", { effort: shared.effortOf(model), summary, generate_summary: summary }),

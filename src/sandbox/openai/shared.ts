@@ -44,6 +44,9 @@ export const textUpTo = (longest: number): Shape<string> =>
       `Invalid '{path}': string too long. Expected a string with maximum length ${longest}, but got a string with length ${length} instead.`
   )
 
+const id = textUpTo(64)
+export const identifiers = { user: id, safety_identifier: id, prompt_cache_key: id }
+
 const EMPTY = "Invalid '{path}': empty array. Expected an array with minimum length 1, but got an empty array instead."
 export const filled = <A>(shape: Shape<A>): Shape<ReadonlyArray<A>> =>
   where(list(shape), (items) => items.length > 0, EMPTY)

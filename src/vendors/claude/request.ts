@@ -1,5 +1,4 @@
 /** Anthropic's Messages API, on Vertex and on Bedrock: what is asked (docs/upstreams.md#anthropic-messages). */
-import { hash } from "node:crypto"
 import { Result } from "effect"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { Tool } from "../../contract/ChatMessage.ts"
@@ -9,6 +8,7 @@ import { type Adjusted, reportUnread } from "../adjustments.ts"
 import {
   choiceFor,
   commonFields,
+  digested,
   flatParametersOf,
   formatInstruction,
   isBlank,
@@ -172,12 +172,8 @@ const phone = /(?<![\w-])\+?\d[\d.-]{5,}\d(?![\w-])/
  * (docs/upstreams.md#request-metadata). Such a one becomes its digest, which is the same in every request, so that the vendor can still
  * tell users apart.
  */
-const opaqueUser = (id: string, field: string, adjusted: Adjusted): string => {
-  if (id.length <= maxUserId && accepted.test(id) && !phone.test(id)) return id
-  // Never the identifier, which may name a person.
-  adjusted.changed(field, "plain", "sha256")
-  return hash("sha256", id)
-}
+const opaqueUser = (id: string, field: string, adjusted: Adjusted): string =>
+  id.length <= maxUserId && accepted.test(id) && !phone.test(id) ? id : digested(id, field, adjusted)
 
 /** The same in a body of the messages surface, which is returned itself where nothing is replaced. */
 export const withOpaqueUser = (body: JsonObject, adjusted: Adjusted): JsonObject => {

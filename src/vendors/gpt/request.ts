@@ -16,6 +16,7 @@ import {
   historyName,
   openaiRefused,
   parallelFor,
+  shortIdentifiers,
   stopsOf,
   toolsOf
 } from "../chatRequest.ts"
@@ -57,6 +58,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
     compact({
       // SDKs send null for what is absent, and the upstreams' schemas refuse it.
       ...omitNull(chat, (name) => !ownFields.has(name) && !refused.includes(name)),
+      ...shortIdentifiers(chat, adjusted),
       stop: stops.length === 0 ? undefined : (textOf(chat.stop) ?? stops),
       model: deployment.model,
       messages: messagesOf(chat.messages),

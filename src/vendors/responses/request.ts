@@ -16,6 +16,7 @@ import {
   historyName,
   openaiRefused,
   parallelFor,
+  shortIdentifiers,
   stopsOf,
   toolsOf
 } from "../chatRequest.ts"
@@ -46,6 +47,7 @@ export const request: Dialect["request"] = (chat, { model, deployment }, adjuste
   return Result.succeed(
     compact({
       ...Object.fromEntries(passed.map((name) => [name, chat[name] ?? undefined])),
+      ...shortIdentifiers(chat, adjusted),
       model: deployment.model,
       input: chat.messages.flatMap(itemsFor),
       store: false,

@@ -57,6 +57,12 @@ const rows: ReadonlyArray<readonly [model: string, fields: Fields, change: strin
       several(1, refers)
     ].map((schema) => [model, { ...quiet, ...format(schema) }, instructed] as const)
   ),
+  ...["gpt-5.1:il5", "gpt-5.6-terra:il5"].flatMap((model) =>
+    ["user", "safety_identifier", "prompt_cache_key"].flatMap((name) => [
+      [model, { [name]: "k".repeat(64) }, undefined] as const,
+      [model, { [name]: "k".repeat(65) }, `${name}:plain->sha256`] as const
+    ])
+  ),
   ["gpt-5.1:il5", { messages: tooled }, undefined],
   ["gpt-5.6-terra:il5", { messages: tooled }, undefined],
   ["claude-sonnet-4-5:il5", { ...quiet, tools: strict(21, several(1, {})) }, loose],

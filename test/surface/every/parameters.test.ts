@@ -128,6 +128,7 @@ const chatRows: ReadonlyArray<Row> = [
   row({ service_tier: "priority" }),
   row({ verbosity: "low" }),
   row({ prompt_cache_key: "k" }),
+  row({ prompt_cache_key: "k".repeat(65) }, { shown: "`prompt_cache_key` of 65 characters" }),
   row({ safety_identifier: "s" }),
   row({ modalities: ["text"] }, { seen: answers }),
   row({ modalities: ["text", "audio"] }),
