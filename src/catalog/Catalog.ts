@@ -166,6 +166,8 @@ export const Beta = Schema.Struct({
 export type Beta = typeof Beta.Type
 
 export const Catalog = Schema.Struct({
+  /** For editors: where the JSON Schema is. */
+  $schema: Schema.optionalKey(Schema.String),
   models: Schema.NonEmptyArray(Model),
   /** Absent: those of the shipped catalog. */
   betas: Schema.optionalKey(Schema.Array(Beta))

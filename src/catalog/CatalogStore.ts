@@ -8,7 +8,7 @@ import { Audit } from "../audit/Audit.ts"
 import { readRegularText } from "../regularFile.ts"
 import { watchFile } from "../watchFile.ts"
 import { nearest } from "../wire/nearest.ts"
-import { type Catalog, Deployment, type Model } from "./Catalog.ts"
+import { Catalog, Deployment, type Model } from "./Catalog.ts"
 import shipped from "./catalog.json" with { type: "json" }
 import { checkCatalog, checkCatalogJson, decodeJson, parseText } from "./checkCatalog.ts"
 import { clouds, fieldsByCloud } from "./clouds.ts"
@@ -27,7 +27,10 @@ const ModelChange = Schema.Struct({
 })
 
 /** By the base model's ID. */
-export const Overlay = Schema.Struct({ models: Schema.Record(Schema.String, ModelChange) })
+export const Overlay = Schema.Struct({
+  $schema: Catalog.fields.$schema,
+  models: Schema.Record(Schema.String, ModelChange)
+})
 export type Overlay = typeof Overlay.Type
 
 const changed = (model: Model, change: typeof ModelChange.Type | undefined): ReadonlyArray<object> => {

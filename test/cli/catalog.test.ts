@@ -71,13 +71,18 @@ describe.runIf(haveTools())("the JSON Schemas", () => {
 
   it("of a catalog takes the shipped one", () => {
     const takes = judge("catalog")
-    assert.isTrue(takes(JSON.parse(JSON.stringify(catalog))), JSON.stringify(takes.errors))
+    const named = JSON.parse(JSON.stringify({ $schema: "./catalog.schema.json", ...catalog }))
+    assert.isTrue(takes(named), JSON.stringify(takes.errors))
+    assert.isTrue(Result.isSuccess(checkCatalogJson(named)))
   })
 
-  it.each([good, priced(prices)])("of an overlay takes what the gateway takes: %j", (overlay) => {
-    assert.isTrue(judge("overlay")(overlay))
-    assert.isTrue(Result.isSuccess(withOverlay(catalog, JSON.stringify(overlay))))
-  })
+  it.each([good, priced(prices), { $schema: "./overlay.schema.json", ...good }])(
+    "of an overlay takes what the gateway takes: %j",
+    (overlay) => {
+      assert.isTrue(judge("overlay")(overlay))
+      assert.isTrue(Result.isSuccess(withOverlay(catalog, JSON.stringify(overlay))))
+    }
+  )
 
   it.each([
     {},
