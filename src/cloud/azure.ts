@@ -39,7 +39,7 @@ export const credentialOf = (
 const entra = Effect.fnUntraced(function* (settings: Credentials, network: INetworkModule | undefined) {
   const { authority, scope } = azureCloud(settings)
   const { clientId, tenantId } = settings
-  const proof = clientProof(settings)
+  const proof = proofOf(settings)
   const source = `Entra ID (${proof?.name ?? "managed identity"})`
   const failed = credentialError(
     source,
@@ -113,11 +113,7 @@ interface ClientProof {
 }
 
 /** How the application proves itself; undefined for a managed identity, where the platform does it. */
-const clientProof = ({
-  clientSecret,
-  clientCertificatePath,
-  federatedTokenFile
-}: Credentials): ClientProof | undefined => {
+const proofOf = ({ clientCertificatePath, clientSecret, federatedTokenFile }: Credentials): ClientProof | undefined => {
   if (Option.isSome(clientSecret)) {
     return { name: "client secret", read: Effect.sync(() => ({ clientSecret: Redacted.value(clientSecret.value) })) }
   }
@@ -159,7 +155,7 @@ export const azure = (settings: AzureSettings): Cloud => ({
   region: settings.region,
   credential: Option.isSome(settings.apiKey)
     ? "AZURE_OPENAI_API_KEY"
-    : `Entra ID, ${clientProof(settings)?.name ?? "managed identity"}`,
+    : `Entra ID, ${proofOf(settings)?.name ?? "managed identity"}`,
   certificate: settings.clientCertificatePath,
   auth: credentialOf(settings),
   framing: () => ({ contentType: "text/event-stream", decoder: sse })

@@ -148,8 +148,6 @@ const attempt = <A>(promise: () => Promise<A>) => waitForToken(Effect.tryPromise
 /** Semantics of Anthropic's API version 2023-06-01; the 2026-10-21 one refuses sampling parameters. */
 const anthropicVersion = "bedrock-2023-05-31"
 
-const framesType = "application/vnd.amazon.eventstream"
-
 /** Where a region is reached. */
 const host = ({ fips }: BedrockSettings, region: string) =>
   `https://bedrock-runtime${fips ? "-fips" : ""}.${region}.amazonaws.com`
@@ -215,6 +213,6 @@ export const bedrock = (settings: BedrockSettings): Cloud => ({
   auth: credentialOf(settings),
   framing: (call) =>
     isFramed(call)
-      ? { contentType: framesType, decoder: awsFrames }
+      ? { contentType: "application/vnd.amazon.eventstream", decoder: awsFrames }
       : { contentType: "text/event-stream", decoder: sse }
 })

@@ -97,16 +97,10 @@ const eventData = (schema: Json): ReadonlyArray<Json> => {
   const { anyOf, properties, contentSchema } = object(schema)
   if (Array.isArray(anyOf)) return anyOf.flatMap(eventData)
   if (properties !== undefined) return eventData(object(properties).data)
-  return contentSchema === undefined ? [] : eventDataOf(contentSchema)
+  if (contentSchema === undefined) return []
+  const { anyOf: kinds } = object(contentSchema)
+  return Array.isArray(kinds) ? kinds : [contentSchema]
 }
-const eventDataOf = (schema: Json): ReadonlyArray<Json> => {
-  const { anyOf } = object(schema)
-  return Array.isArray(anyOf) ? anyOf : [schema]
-}
-
-const describeStream = (media: Json): JsonObject => ({
-  schema: { description: "The data of one event.", anyOf: eventData(object(media).schema) }
-})
 
 /** Names of the examples that a request schema gives, by what they show. */
 const exampleNames = (value: Json): readonly [name: string, summary: string] => {
@@ -149,6 +143,7 @@ const replyOf = (endpoint: Endpoint, schemas: JsonObject, status: string, given:
   if (status !== "200" && !own) return { ...reply, headers, content: errorOf(content, status) }
   const json = shown(content["application/json"], schemas, () => ["reply", "A reply"])
   const stream = content["text/event-stream"]
+  const events = { description: "The data of one event.", anyOf: eventData(object(stream).schema) }
   return {
     ...reply,
     description: own
@@ -159,7 +154,7 @@ const replyOf = (endpoint: Endpoint, schemas: JsonObject, status: string, given:
     headers,
     content: {
       "application/json": json,
-      ...(stream === undefined ? {} : { "text/event-stream": describeStream(stream) })
+      ...(stream === undefined ? {} : { "text/event-stream": { schema: events } })
     }
   }
 }

@@ -35,20 +35,14 @@ export interface ReplyGuards {
   readonly failed: (frames: Frames) => Frames
 }
 
-/** A request as it may go on, and the guards of its reply, where there are some. */
-interface Guarded<R> {
-  readonly request: R
-  readonly replyGuards?: ReplyGuards | undefined
-}
-
 export class Guarding extends Context.Service<
   Guarding,
   {
-    /** Asks about the texts of a request. */
+    /** Asks about the texts of a request. Returns it as it may go on, and the guards of its reply, where there are some. */
     readonly request: <R extends NamesModel>(
       surface: GuardedEndpoint,
       request: R,
       record: RequestRecord
-    ) => Effect.Effect<Guarded<R>, GatewayError>
+    ) => Effect.Effect<{ readonly request: R; readonly replyGuards?: ReplyGuards | undefined }, GatewayError>
   }
 >()("gateway/http/Guarding") {}

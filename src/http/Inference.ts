@@ -12,7 +12,6 @@ import { estimateInput, type Tokens } from "../catalog/Tokens.ts"
 import { servingClouds } from "../cloud/Providers.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
 import { Caller, type CallerIdentity } from "../contract/Security.ts"
-import type { ScreenMode } from "../governance/forbiddenNames.ts"
 import { screen } from "../governance/screen.ts"
 import { CloudQuota } from "../limits/CloudQuota.ts"
 import { mayUse, permits } from "../limits/Keys.ts"
@@ -20,7 +19,7 @@ import { limitsStreams, limitsUse } from "../limits/limits.ts"
 import { Quota } from "../limits/Quota.ts"
 import { RateLimit } from "../limits/RateLimit.ts"
 import { Settings } from "../Settings.ts"
-import type { Counts, NamesModel, Prepared, Ready, ScreenedTool, Surface } from "../surfaces/Surface.ts"
+import type { Counts, NamesModel, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
 import { adjustedHeaders } from "../vendors/adjustments.ts"
 import { inSlices } from "../wire/slices.ts"
 import { bodyReader } from "./body.ts"
@@ -42,14 +41,6 @@ const recordContents = (record: RequestRecord, { tools, images, files, mediaByte
   record.files = files
   return estimateInput(Math.max(0, record.bytesIn - mediaBytes), images + files)
 }
-
-/** Fails where the screen refuses one of the tools. */
-const screenTools = (tools: ReadonlyArray<ScreenedTool>, mode: ScreenMode): Effect.Effect<void, GatewayError> =>
-  Effect.flatMap(inSlices(screen(tools, mode)), (refusal) =>
-    refusal === undefined
-      ? Effect.void
-      : Effect.fail(new GatewayError({ reason: "invalid", message: refusal.message, code: "screen" }))
-  )
 
 /** Reserves what a request may use until its scope closes: a stream of its key, and tokens of its key's quota and of the cloud's. */
 const makeReserve = (
@@ -145,7 +136,10 @@ const make = Effect.gen(function* () {
         const found = yield* resolve(body.model)
         record.route = found
         yield* Effect.fromResult(permits(caller, found))
-        if (toolsOf !== undefined) yield* screenTools(toolsOf(body), settings.screenMode)
+        const refusal = toolsOf && (yield* inSlices(screen(toolsOf(body), settings.screenMode)))
+        if (refusal !== undefined) {
+          return yield* new GatewayError({ reason: "invalid", message: refusal.message, code: "screen" })
+        }
         const { id, startedAt } = record
         const arrival = { id, startedAt, headers: httpRequest.headers, inputEstimate }
         const preparing = (request: Request) => (route: Route) => surface.prepare(request, route, arrival)

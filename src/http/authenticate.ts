@@ -88,12 +88,6 @@ export const repeats = (request: Request, wanted: string): boolean => {
 
 const bearer = /^bearer +([^ ]+) *$/i
 
-/** The value of `Authorization: Bearer`; undefined where there is none. */
-const bearerOf = (request: Request): Result.Result<string | undefined, GatewayError> =>
-  repeats(request, "authorization")
-    ? Result.fail(unauthenticated("there is more than one header Authorization", "unknown"))
-    : Result.succeed(bearer.exec(request.headers.authorization ?? "")?.[1])
-
 /** Bytes in a structured field: base64 between colons (RFC 9440, section 2.1; RFC 9651, section 3.3.5). */
 const bytesField = /^:([A-Za-z0-9+/]+=*):$/
 
@@ -126,7 +120,10 @@ const makeAuthenticate = Effect.gen(function* () {
 
   /** By a token, a certificate or a key in `Authorization`. */
   const withoutApiKey = Effect.fnUntraced(function* (request: Request) {
-    const sent = yield* Effect.fromResult(bearerOf(request))
+    if (repeats(request, "authorization")) {
+      return yield* unauthenticated("there is more than one header Authorization", "unknown")
+    }
+    const [, sent] = bearer.exec(request.headers.authorization ?? "") ?? []
     if (Option.isSome(identity)) {
       if (sent !== undefined && isToken(sent)) return yield* identity.value.ofToken(sent)
       const certificate = yield* Effect.fromResult(certificateOf(request, isProxy))

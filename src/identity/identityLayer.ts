@@ -62,12 +62,6 @@ export const trustOf = Effect.fnUntraced(function* <R>(
   return { issuers: new Map(known), authorities, rules }
 })
 
-/** The same in the scope of the addresses' keys: those that the next file names, too, go on. */
-const makeTrust = Effect.map(
-  RcMap.make({ lookup: keysAt }),
-  (addresses) => (read: ReadIdentity) => trustOf(read, (url) => RcMap.get(addresses, url))
-)
-
 interface IdentityOptions {
   /** `GATEWAY_IDENTITY_FILE` */
   readonly file: string
@@ -112,7 +106,9 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
     Effect.gen(function* () {
       const book = yield* Keys
       const clock = yield* Clock.Clock
-      const build = yield* makeTrust
+      // Keys of addresses that the next file names, too, go on.
+      const addresses = yield* RcMap.make({ lookup: keysAt })
+      const build = (read: ReadIdentity) => trustOf(read, (url) => RcMap.get(addresses, url))
       const first = yield* readIdentity(file)
       const inForce = yield* ScopedRef.fromAcquire(build(first))
       const trust = () => ScopedRef.getUnsafe(inForce)

@@ -1,5 +1,5 @@
 /** Prometheus metrics on a port of their own (`GATEWAY_METRICS_PORT`), away from callers. Other pages may be added there. */
-import type { IncomingMessage, RequestListener } from "node:http"
+import type { RequestListener } from "node:http"
 import { Context, Effect, Layer, type Scope } from "effect"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { createServer } from "../nodeHttp.ts"
@@ -32,30 +32,25 @@ export const prometheusLayer = (options: { readonly host: string; readonly port:
         response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }).end(text)
       }
       const handlers = new Map<string, RequestListener>([["/metrics", metrics]])
-      const pathOf = ({ url = "" }: IncomingMessage): string => url.split("?", 1)[0] ?? ""
-      /**
-       * Why a request is not answered. On loopback a web page must not reach it under a name of its own (DNS rebinding).
-       * Metrics may be asked for under any name: a container may know this machine by another.
-       */
-      const refuse = (request: IncomingMessage): readonly [number, string] | undefined => {
-        const { headers, method } = request
-        const path = pathOf(request)
-        if (!handlers.has(path)) return [404, "not found"]
-        if (method !== "GET" && method !== "HEAD") return [405, "only GET"]
-        const named = headers.host?.replace(/:\d+$/, "") ?? options.host
-        return path !== "/metrics" && isLoopback(options.host) && !isLoopback(named)
-          ? [421, "ask by a name of loopback, such as localhost, or set GATEWAY_METRICS_HOST"]
-          : undefined
-      }
       const answer: RequestListener = (request, response) => {
         // One of too many that a connection sent together (`sockets.ts`).
         if (response.destroyed) return
         request.resume()
-        const refused = refuse(request)
-        if (refused === undefined) return handlers.get(pathOf(request))?.(request, response)
-        const [status, text] = refused
-        if (status === 405) response.setHeader("allow", "GET, HEAD")
-        response.writeHead(status, { "content-type": "text/plain; charset=utf-8" }).end(`${text}\n`)
+        const { headers, method, url = "" } = request
+        const path = url.split("?", 1)[0] ?? ""
+        const handler = handlers.get(path)
+        const named = headers.host?.replace(/:\d+$/, "") ?? options.host
+        const refuse = (status: number, text: string, more = {}) => {
+          response.writeHead(status, { "content-type": "text/plain; charset=utf-8", ...more }).end(`${text}\n`)
+        }
+        if (handler === undefined) return refuse(404, "not found")
+        if (method !== "GET" && method !== "HEAD") return refuse(405, "only GET", { allow: "GET, HEAD" })
+        // On loopback a web page must not reach it under a name of its own (DNS rebinding). Metrics may be asked for under any name: a
+        // container may know this machine by another.
+        if (path !== "/metrics" && isLoopback(options.host) && !isLoopback(named)) {
+          return refuse(421, "ask by a name of loopback, such as localhost, or set GATEWAY_METRICS_HOST")
+        }
+        handler(request, response)
       }
       const server = createServer()
       guardSockets(server, "connection")

@@ -3,7 +3,7 @@
  * call, with its metrics, by those of GenAI.
  */
 import { Clock, Context, Effect, Exit, Option, References, type Tracer } from "effect"
-import { Headers, HttpTraceContext } from "effect/http"
+import { type Headers, HttpTraceContext } from "effect/http"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import { operations } from "../catalog/names.ts"
 import type { RequestFacts } from "../catalog/RequestFacts.ts"
@@ -56,7 +56,7 @@ export const endSpan = (span: Tracer.Span, endTime: bigint, attributes: Attribut
 
 /** What the span of a request has beside its facts. */
 interface TracedRequest {
-  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly headers: Headers.Headers
   readonly https: boolean
 }
 
@@ -73,10 +73,8 @@ export const makeTrackRequest = Effect.gen(function* () {
   const trackRequest = (facts: RequestFacts, request: TracedRequest) => {
     inFlight.add(facts)
     const now = startTimer(clock)
-    const span =
-      facts.path === "/health"
-        ? undefined
-        : openSpan?.(nameOf(facts), "server", parentOf(request.headers.traceparent), now())
+    const parent = Option.getOrUndefined(HttpTraceContext.w3c(request.headers))
+    const span = facts.path === "/health" ? undefined : openSpan?.(nameOf(facts), "server", parent, now())
     return {
       /** The parent of the request's other spans; undefined where nothing is traced. */
       span,
@@ -93,12 +91,6 @@ export const makeTrackRequest = Effect.gen(function* () {
 /** Longest text of a caller's or a cloud's in an attribute, in characters. */
 const maxText = 200
 const shown = (text: string | undefined) => (text === undefined ? undefined : beginningOf(text, maxText))
-
-/** The caller's span; undefined where the header is not valid. */
-const parentOf = (traceparent: string | undefined) =>
-  traceparent === undefined
-    ? undefined
-    : Option.getOrUndefined(HttpTraceContext.w3c(Headers.fromRecordUnsafe({ traceparent })))
 
 /** The path of an endpoint, of which there are few; undefined for any other. */
 const routeOf = ({ path, surface }: Pick<RequestFacts, "path" | "surface">): string | undefined =>

@@ -22,20 +22,17 @@ import { inSlices, runNow, type Slices, sliceValues, smallBytes } from "./slices
 /** ECMAScript's JSON.rawJSON, which TypeScript's library does not know yet. */
 export const rawJson: (text: string) => unknown = Reflect.get(JSON, "rawJSON")
 
-/** Whether JavaScript would print another number: integers beyond 2^53, and what is beyond the range. */
-const isInexact = (value: number): boolean =>
-  !Number.isSafeInteger(value) && (Number.isInteger(value) || !Number.isFinite(value))
-
 /** The number that a text is, or the text where JavaScript would print another one. */
 const writtenNumberOf = (text: string): unknown => {
   const value = Number(text)
   return String(value) === text ? value : rawJson(text)
 }
 
-/** The number that a text is, or the text. */
+/** The same, but only integers beyond 2^53 and what is beyond the range stay texts. */
 export const exactNumberOf = (text: string): unknown => {
   const value = Number(text)
-  return isInexact(value) ? rawJson(text) : value
+  const isFraction = Number.isFinite(value) && !Number.isInteger(value)
+  return isFraction || Number.isSafeInteger(value) ? value : rawJson(text)
 }
 
 /** JavaScript's number for one that is kept as text, where JavaScript can hold it; any other value as it is. */
@@ -47,12 +44,6 @@ export const plainFields = <Value>(fields: { readonly [name: string]: Value }): 
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, plainNumber(value)]))
 
 // Texts that are parsed in one step
-
-/** Reads numbers from their text. */
-const reviver =
-  (numberOf: (text: string) => unknown) =>
-  (_key: string, value: unknown, context?: { readonly source?: string }): unknown =>
-    typeof value === "number" && context?.source !== undefined ? numberOf(context.source) : value
 
 /**
  * Which numbers stay as they were written: `exact`, those that JavaScript cannot hold; `written`, also those that it would print
@@ -86,7 +77,10 @@ const onlyDepth = (): Required<ParseLimits> => ({
 /** By the engine's parser, for texts without keys that it would put in another order or misread. */
 const parseByEngine = (text: string, numbers: Numbers): unknown => {
   const { numberOf, sign } = readings[numbers]
-  return sign.test(text) ? JSON.parse(text, reviver(numberOf)) : JSON.parse(text)
+  if (!sign.test(text)) return JSON.parse(text)
+  return JSON.parse(text, (_key, value: unknown, context?: { readonly source?: string }) =>
+    typeof value === "number" && context?.source !== undefined ? numberOf(context.source) : value
+  )
 }
 
 const parser =

@@ -126,13 +126,10 @@ export function* printText(value: unknown): Slices<string> {
   return text
 }
 
-function* printed(value: unknown): Slices<Uint8Array<ArrayBuffer>> {
-  return Buffer.concat(yield* piecesOf(value, (piece) => Buffer.from(piece)))
-}
-
 /** `size`: about how many bytes the text will have, such as those of what it was made from. */
 export const print = (value: unknown, size: number): Effect.Effect<string | Uint8Array<ArrayBuffer>> =>
   Effect.suspend((): Effect.Effect<string | Uint8Array<ArrayBuffer>> => {
     const text = size <= smallBytes ? engineText(value) : undefined
-    return text === undefined ? inSlices(printed(value)) : Effect.succeed(text)
+    if (text !== undefined) return Effect.succeed(text)
+    return Effect.map(inSlices(piecesOf(value, (piece) => Buffer.from(piece))), (pieces) => Buffer.concat(pieces))
   })

@@ -227,15 +227,10 @@ const noDeployment = hostError(
   "The API deployment for this resource does not exist. If you created the deployment within the last 5 minutes, please wait a moment and try again."
 )
 
-interface Serving extends Pick<GptRequest, "hosted"> {
-  readonly cloud: Cloud
-  readonly models: Models
-}
-
 export const serve = (
   request: CloudRequest,
   play: (request: GptRequest) => Answer,
-  { cloud, hosted, models }: Serving
+  { cloud, hosted, models }: { readonly cloud: Cloud; readonly hosted: boolean; readonly models: Models }
 ): Reply => {
   const answer = (): Answer => {
     const body = parseBody(request.body)
