@@ -12,7 +12,6 @@ import {
   is,
   quotes,
   slash,
-  space,
   terminators,
   unitAt,
   wideEnds
@@ -104,8 +103,21 @@ const nameLike = /^(?:localhost|[^.]+(?:\.[^.]+)*\.(?:[a-z][a-z0-9-]*[a-z0-9]|xn
 /** A user that nothing but a URL has: with a password, or before a host with dots. */
 const userBefore = /^(?:[\w.~%+-]*:[^\s"'`\x7f/?#\\]*@[\w[]|[^\s"'`\x7f@/?#][^\s"/?#]*@(?:[\w-]+\.)+[\w-]*[a-z0-9])/i
 
+/** Whether a value begins at `start`. */
+const isValueStart = (text: string, start: number): boolean => start === 0 || is(quotes, unitAt(text, start - 1))
+
+/** Whether a value is a URL with a user, whatever is in it: `https: @a.example`. */
+const hasUser = (text: string, start: number, from: number): boolean => {
+  if (!isValueStart(text, start)) return false
+  const close = start === 0 ? -1 : text.indexOf(text.charAt(start - 1), from)
+  const value = text.slice(from, Math.min(from + farthest, close < 0 ? text.length : close))
+  const authority = value.slice(0, value.search(/["/?#\\]|$/))
+  return authority.includes("@") && URL.canParse(`http:${authority}`)
+}
+
 /** Whether a host stands right after `https:`. Prose, ports and code do not look like one. */
 const isHost = (text: string, start: number, from: number): boolean => {
+  if (hasUser(text, start, from)) return true
   const body = text.slice(from, from + longestHost)
   if (isIPv6(/^\[([^\]]+)\]/.exec(body)?.[1] ?? "") || userBefore.test(body)) return true
   const run = authorityLike.exec(body)?.[0] ?? ""
@@ -127,7 +139,7 @@ const isHost = (text: string, start: number, from: number): boolean => {
     return isSecure || isPointed || suffix.length <= 3 || ownNames.has(suffix) || isSuffix(suffix)
   }
   // A name without a dot: at the start of a value, with more of a URL behind it, or as the whole value.
-  if (!/^[a-z]/i.test(host) || !(start === 0 || is(quotes, unitAt(text, start - 1)))) return false
+  if (!/^[a-z]/i.test(host) || !isValueStart(text, start)) return false
   const isWhole = from + run.length === text.length || is(quotes, after)
   return /^(?:[/?#]|:\d)/.test(text.slice(from + run.length, from + run.length + 2)) || (isSecure && isWhole)
 }
@@ -140,8 +152,6 @@ export interface Uri {
   readonly authority: boolean
 }
 
-/** What a user may begin with, though no URI does. */
-const userStarts = characters(/[<>^|]/)
 /** After quotes that a shell drops: what nothing but a host begins with. */
 const quotedHost = /^(?:[\w-]+[.@:][\w$]|localhost|[[{$]|\d)/
 
@@ -160,9 +170,8 @@ const isPattern = (text: string, start: number, body: number): boolean => {
 
 /** The URI whose scheme ends at the colon `at`, if any. */
 export const uriAt = (text: string, floor: number, at: number): Uri | undefined => {
-  const next = unitAt(text, at + 1)
   const last = at > floor ? unitAt(text, at - 1) : 0
-  const hasSlashes = next === slash && unitAt(text, at + 2) === slash
+  const hasSlashes = unitAt(text, at + 1) === slash && unitAt(text, at + 2) === slash
   const start = hasSlashes ? schemeStart(text, floor, at) : at
   // A single letter is a Windows drive.
   const hasScheme = at - start > 1
@@ -172,13 +181,10 @@ export const uriAt = (text: string, floor: number, at: number): Uri | undefined 
     if (isWhole && !is(breaks, start > floor ? unitAt(text, start - 1) : 0))
       return { start, body: at + 3, authority: true }
   }
-  // Cheap ways out, for most colons are none of this.
-  const isSpaced = next === space && ((last | 0x20) === 0x6f || (last | 0x20) === 0x61)
-  const mayFollow =
-    hasSlashes || isSpaced || !is(terminators, next) || is(breaksAndQuotes, next) || is(userStarts, next)
+  // A cheap way out, for most colons are none of this.
   const mayBeQuoted = hasSlashes && !hasScheme
   const mayPrecede = hasScheme || is(lastOfKnown, last) || is(mayBeQuoted ? breaksAndQuotes : breaks, last)
-  if (!mayFollow || !mayPrecede) return undefined
+  if (!mayPrecede) return undefined
   let slashes = 0
   let quote = 0
   let body = at + 1

@@ -283,6 +283,16 @@ describe("scan: text that can be read in two ways", () => {
     assert.include(["evil.com", "@evil.com"], new URL(alone).host)
   })
 
+  it.each(["a ", " ", '"', '"x.y', "'", "`x", "<", "\0", "\u3000", "\b", "。", "a".repeat(5000)])(
+    "a user %.9j without slashes",
+    (user) => {
+      const url = `https:${user}@evil.com/p`
+      for (const found of [scanArguments(one(url)), scanValue(url)]) {
+        assert.strictEqual(new URL(found.at(-1) ?? "").host, "evil.com")
+      }
+    }
+  )
+
   it.each<[text: string, hosts: ReadonlyArray<string>]>([
     ["https://a.gov'@b.com'@evil.com/", ["a.gov", "b.com", "evil.com"]],
     ["https://ev\nil.com/x", ["ev", "evil.com"]],
@@ -434,6 +444,8 @@ describe("scan: what must not be flagged", () => {
     "/^https:\\/\\//i.test(x) /^http:/.test(x) /^https:\\/\\/\\w+$/",
     "x.replace(/^https:\\/\\//g, '') a=[/https:\\/\\//i,/^http:\\/\\//i] /\\bhttp:\\/\\//g;",
     "https:\\/\\/\\w+@[\\w.]+ https:\\/\\/\\w+:\\w+@\\w+",
+    "https: ask bob@x.org for it",
+    "{'https:': 'bob@x.org'} `http:`, `bob@x.org`",
     "url.startsWith('https://') or @decorator\ndef f(): url = 'https://' + host; x = 'http://'\nfoo.bar=1",
     '{https:\'@scope/pkg\', data:"x", mailto:"y"} https: mail bob@x.org',
     "2024-01-02T10:11:12.123Z 192.168.1",
@@ -566,6 +578,7 @@ describe("scan: limits", () => {
     ["users", `https://a'${fill("@b'")}`],
     ["users and hosts", fill("https:a.com '@b.com ")],
     ["quotes", fill("https:'")],
+    ["users in quotes", fill("'https: @b ")],
     ["quoted schemes", fill("'s'://")],
     ["mailboxes", fill("a@b.com ")],
     ["commands", fill("curl x.y ")],
