@@ -35,6 +35,9 @@ export interface CallerIdentity extends Limits {
 }
 export class Caller extends Context.Service<Caller, CallerIdentity>()("gateway/contract/Caller") {}
 
+/** IDs of callers without a key: by a token, or by a certificate (docs/identity.md). */
+export const isCallerId = (id: string): boolean => /^(?:jwt|crt)_[0-9a-f]{24}$/.test(id)
+
 /** The key as the document shows it. */
 export const securitySchemes = {
   apiKey: { description: "The key that the operator gave you.", type: "apiKey", name: "x-api-key", in: "header" }

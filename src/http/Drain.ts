@@ -2,10 +2,9 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { Audit } from "../audit/Audit.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
-import type { CallerIdentity } from "../contract/Security.ts"
+import { type CallerIdentity, isCallerId } from "../contract/Security.ts"
 import { Identity } from "../identity/Identity.ts"
 import { Keys } from "../limits/Keys.ts"
-import { isCallerId } from "../limits/limits.ts"
 
 const shutDown = new GatewayError({
   reason: "overloaded",

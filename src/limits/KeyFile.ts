@@ -2,9 +2,10 @@
 import { dirname, resolve } from "node:path"
 import { Array as Arr, DateTime, Effect, FileSystem, Record, Result, Schema } from "effect"
 import { levels } from "../catalog/names.ts"
+import { isCallerId } from "../contract/Security.ts"
 import type { OperatorError } from "../wire/OperatorError.ts"
 import { parser, readOwned, withLock, writeAtomic } from "./files.ts"
-import { isCallerId, limitKinds } from "./limits.ts"
+import { limitKinds } from "./limits.ts"
 
 const Digest = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
 const Count = Schema.Int.check(Schema.isGreaterThan(0))

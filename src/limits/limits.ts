@@ -1,6 +1,6 @@
 /** Which limits there are, which of them a caller has, of its key and of its team, and where each is counted (docs/decisions.md#limits-and-quotas). */
 import { Duration, Struct } from "effect"
-import type { CallerIdentity, Limits, TeamIdentity } from "../contract/Security.ts"
+import { type CallerIdentity, isCallerId, type Limits, type TeamIdentity } from "../contract/Security.ts"
 import type { Account } from "./Ledger.ts"
 
 export type Unit = "requests" | "streams" | "tokens" | "cost"
@@ -43,9 +43,6 @@ export const callerOf = (
   const { levels, models, owner, tags } = given
   return { id, name, models, levels, owner, tags, ...pickLimits(given), team }
 }
-
-/** IDs of callers without a key: by a token, or by a certificate (docs/identity.md). */
-export const isCallerId = (id: string): boolean => /^(?:jwt|crt)_[0-9a-f]{24}$/.test(id)
 
 /** As errors begin with it. */
 export const callerTitle = ({ id }: CallerIdentity): string => (isCallerId(id) ? "This caller" : "This API key")

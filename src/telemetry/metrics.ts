@@ -8,6 +8,7 @@ import type { ServedCloud } from "../catalog/clouds.ts"
 import { type Operation, operations } from "../catalog/names.ts"
 import type { Outcome, RequestFacts } from "../catalog/RequestFacts.ts"
 import type { Tokens } from "../catalog/Tokens.ts"
+import { isCallerId } from "../contract/Security.ts"
 import { getOrInsert } from "../wire/getOrInsert.ts"
 
 /** In seconds; with their descriptions. */
@@ -110,12 +111,10 @@ export const recordRequest = (
   used: Tokens | undefined
 ): void => {
   const { firstEventAt, startedAt, surface = "other" } = facts
-  // Requests without a team, or without a caller, have no such label. Of those that are refused there may be any number: every subject
-  // of a trusted issuer has an ID.
-  const user = {
-    team: by === "none" ? undefined : facts.caller?.team?.name,
-    key: by === "key" && facts.caller !== undefined ? facts.keyId : undefined
-  }
+  const { caller } = facts
+  // Of callers with tokens and certificates there may be any number: every subject of a trusted issuer has an ID.
+  const hasKey = by === "key" && caller !== undefined && !isCallerId(facts.keyId ?? "")
+  const user = { team: by === "none" ? undefined : caller?.team?.name, key: hasKey ? facts.keyId : undefined }
   const sandbox = sandboxLabel(isSimulated(facts.cloud))
   const timed = { surface, stream: String(facts.stream), ...sandbox }
   const status = facts.status === 0 ? "none" : String(facts.status)

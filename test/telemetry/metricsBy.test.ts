@@ -28,13 +28,17 @@ describe("GATEWAY_METRICS_BY", () => {
     })
   )
 
-  it.effect("key, but of callers that are refused, who may be any number", () =>
+  it.effect("key, but of callers with tokens and certificates, who may be any number", () =>
     Effect.gen(function* () {
       for (let n = 0; n < 5; n++) {
+        const id = `jwt_${String(n).repeat(24)}`
         const refused = facts("chat", undefined)
         refused.caller = undefined
-        refused.refusedId = `jwt_${n}`
+        refused.refusedId = id
         recordRequest("key", refused, "forbidden", 1, undefined)
+        const served = facts("chat", undefined)
+        served.caller = { id, name: "n", team: undefined }
+        recordRequest("key", served, "forbidden", 1, undefined)
       }
       const all = yield* Metric.snapshot
       const found = all.filter(({ attributes }) => attributes?.outcome === "forbidden")

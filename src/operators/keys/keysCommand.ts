@@ -1,11 +1,10 @@
 /** What the commands do that make and change keys; each returns the text to print (docs/operation.md#keys). */
 import { DateTime, Duration, Effect, String as Str } from "effect"
 import { auditDone } from "../../audit/Audit.ts"
-import type { Limits } from "../../contract/Security.ts"
+import { isCallerId, type Limits } from "../../contract/Security.ts"
 import { usageNotice } from "../../contract/usageNotice.ts"
 import { changeBook, isExpired, type Key, type KeyBook, type RefusedCaller } from "../../limits/KeyFile.ts"
 import { digestOf, newSecret } from "../../limits/Keys.ts"
-import { isCallerId } from "../../limits/limits.ts"
 import { fail, type OperatorError } from "../../wire/OperatorError.ts"
 import {
   changeLimits,
