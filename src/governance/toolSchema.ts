@@ -109,6 +109,12 @@ const parse = (reference: string) => {
   return { href, segment: uri === "" ? undefined : segment, fragment: decode(fragment.slice(0, maxText)) }
 }
 
+/** Where a reference leads within its own schema, decoded; undefined for one that leads elsewhere. */
+export const fragmentOf = (reference: string): string | undefined => {
+  const { fragment, segment } = parse(reference)
+  return segment === undefined && reference.includes("#") ? fragment : undefined
+}
+
 /**
  * Where references may begin: by `#` and an anchor, by the last segment of an identifier, by `?` and that of a relative one, and by the
  * whole of an absolute one.

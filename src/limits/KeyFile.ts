@@ -1,6 +1,6 @@
 /** The file that holds the API keys' digests and what each key may do (docs/decisions.md#keys). It never holds a secret. */
 import { dirname, resolve } from "node:path"
-import { Array as Arr, DateTime, Effect, FileSystem, Record, Result, Schema } from "effect"
+import { Array as Arr, DateTime, Effect, FileSystem, Option, Record, Result, Schema } from "effect"
 import { levels } from "../catalog/names.ts"
 import { isCallerId } from "../contract/Security.ts"
 import type { OperatorError } from "../wire/OperatorError.ts"
@@ -58,22 +58,32 @@ export const permissionFields = {
   ...limitFields
 }
 
-/** One key. Times are UTC, written as ISO 8601. */
+/** A date or a time in ISO 8601, to the day: JavaScript reads more, as `1` for a year, and rolls 2027-02-31 over into March. */
+export const isTime = (text: string): boolean =>
+  /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/.test(text) &&
+  Option.exists(DateTime.make(text.slice(0, 10)), (date) => DateTime.formatIsoDateUtc(date) === text.slice(0, 10))
+const Time = Schema.String.check(
+  Schema.makeFilter(
+    (text) => isTime(text) || "must be a date such as 2027-01-31 or a time such as 2027-01-31T17:00:00Z"
+  )
+).pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
+
+/** One key. Times without a zone are UTC. */
 export const Key = Schema.Struct({
   id: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/)),
   name: Name,
   /** SHA-256 of the secret, hex. The secret has 256 random bits, so it needs no salt and no slow hash. */
   digest: Digest,
-  created: Schema.DateTimeUtcFromString,
+  created: Time,
   /** When the usage notice was shown to the person who created the key (docs/api.md#usage-notice). */
-  acknowledged: Schema.DateTimeUtcFromString,
-  expires: Schema.optional(Schema.DateTimeUtcFromString),
-  revoked: Schema.optional(Schema.DateTimeUtcFromString),
+  acknowledged: Time,
+  expires: Schema.optional(Time),
+  revoked: Schema.optional(Time),
   /** Refused until it is enabled again. */
-  disabled: Schema.optional(Schema.DateTimeUtcFromString),
+  disabled: Schema.optional(Time),
   ...permissionFields,
   /** The secret before the last rotation, which works until then. */
-  previous: Schema.optional(Schema.Struct({ digest: Digest, until: Schema.DateTimeUtcFromString }))
+  previous: Schema.optional(Schema.Struct({ digest: Digest, until: Time }))
 })
 export type Key = typeof Key.Type
 export const encodeKey = Schema.encodeSync(Key)
@@ -88,9 +98,9 @@ export const isOver = (key: Key, now: number): boolean => key.revoked !== undefi
 /** A caller without a key that is refused, whatever the identity file says of it. */
 const RefusedCaller = Schema.Struct({
   id: Schema.String.check(Schema.makeFilter((id) => isCallerId(id) || "must be the ID of a caller, jwt_… or crt_…")),
-  revoked: Schema.optional(Schema.DateTimeUtcFromString),
+  revoked: Schema.optional(Time),
   /** Refused until it is enabled again. */
-  disabled: Schema.optional(Schema.DateTimeUtcFromString)
+  disabled: Schema.optional(Time)
 })
 export type RefusedCaller = typeof RefusedCaller.Type
 

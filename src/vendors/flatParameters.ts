@@ -2,8 +2,8 @@
  * Parameters of a tool that combine schemas at the root, for Anthropic and OpenAI, which take none there
  * (docs/upstreams.md#combined-parameters): the branches become one list of properties (docs/decisions.md#combined-parameters).
  */
-import { unescape } from "node:querystring"
 import { isDeepStrictEqual } from "node:util"
+import { fragmentOf } from "../governance/toolSchema.ts"
 import { getOrInsert } from "../wire/getOrInsert.ts"
 import { arrayOf, compact, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { readWrittenObject } from "../wire/parse.ts"
@@ -16,11 +16,12 @@ const maxDepth = 64
 const maxRepeated = 100_000
 const none: ReadonlySet<string> = new Set()
 
-/** What a reference of the form `#/$defs/Name` points at. */
+/** What a reference of the form `#/$defs/Name` points at, read as the screen reads it: what it has not seen is not sent. */
 export const pointedAt = (schema: JsonObject, reference: string): JsonObject | undefined => {
-  if (!/^#(?:\/|$)/.test(reference)) return undefined
+  const fragment = fragmentOf(reference)
+  if (fragment === undefined || !/^(?:\/|$)/.test(fragment)) return undefined
   let at: Json | undefined = schema
-  for (const name of unescape(reference).split("/").slice(1)) {
+  for (const name of fragment.split("/").slice(1)) {
     const key = name.replaceAll("~1", "/").replaceAll("~0", "~")
     at = isObject(at) && Object.hasOwn(at, key) ? at[key] : undefined
   }

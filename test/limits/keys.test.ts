@@ -1,6 +1,6 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Exit, Fiber, FileSystem, Layer, Logger, Metric, Result } from "effect"
+import { Clock, DateTime, Effect, Exit, Fiber, FileSystem, Layer, Logger, Metric, Result } from "effect"
 import type { PlatformError } from "effect/PlatformError"
 import { TestClock } from "effect/testing"
 import type { CallerIdentity } from "../../src/contract/Security.ts"
@@ -159,6 +159,32 @@ describe("Keys", () => {
       const keys = [key, { ...key, id: "two", digest: "b".repeat(64), ...same }]
       const error = yield* Effect.flip(parseBook("keys.json", JSON.stringify({ version: 1, keys })))
       assert.include(error.message, message)
+    })
+  )
+
+  it.effect.each(["2027-02-31", "1/31/2027", "2027", "1", "2027-01-31T25:00", "soon"])(
+    "the time %s is refused",
+    (expires) =>
+      Effect.gen(function* () {
+        const key = { id: "one", name: "x", digest: "a".repeat(64), created: now, acknowledged: now, expires }
+        const error = yield* Effect.flip(parseBook("keys.json", JSON.stringify({ version: 1, keys: [key] })))
+        assert.match(error.message, /\bexpires\b/)
+      })
+  )
+
+  it.effect("times are UTC where they have no zone", () =>
+    Effect.gen(function* () {
+      const key = { id: "one", name: "x", digest: "a".repeat(64), created: now, acknowledged: now }
+      for (const expires of [
+        "2027-01-31",
+        "2027-01-31T00:00",
+        "2027-01-31T00:00:00.000Z",
+        "2027-01-31T02:00:00+02:00"
+      ]) {
+        const book = yield* parseBook("keys.json", JSON.stringify({ version: 1, keys: [{ ...key, expires }] }))
+        const [read] = book.keys
+        assert.strictEqual(read?.expires && DateTime.formatIso(read.expires), "2027-01-31T00:00:00.000Z")
+      }
     })
   )
 

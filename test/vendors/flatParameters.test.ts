@@ -1,6 +1,8 @@
 /** Parameters of tools that combine schemas at the root (docs/upstreams.md#combined-parameters). */
 import { assert, describe, it } from "@effect/vitest"
+import { screen } from "../../src/governance/screen.ts"
 import { arrayOf, type JsonObject, objectOf } from "../../src/wire/json.ts"
+import { runNow } from "../../src/wire/slices.ts"
 import { asked, azure, flash, opusBedrock, oss, sonnet, terra, tool } from "./support.ts"
 
 const string = { type: "string" }
@@ -123,4 +125,30 @@ it("OpenAI's models take neither of these at the root, and Claude does", () => {
     assert.deepStrictEqual(named, ["tools.function.parameters.enum:removed", "tools.function.parameters.not:removed"])
   }
   assert.deepStrictEqual(sent(sonnet, given), { schema: given, named: [] })
+})
+
+describe.each([
+  ["Claude", sonnet],
+  ["GPT", azure],
+  ["Gemini", flash]
+] as const)("a reference for %s leads where the screen has looked", (_, route) => {
+  const hidden = object({ webhook_url: string })
+  it.each([
+    ["#/default/x", "x"],
+    ["#/default/x ", "x "],
+    ["#/default/x\u00a0", "x\u00a0"],
+    [" #/default/x", "x"],
+    ["#/default/%FF", "\ufffd"],
+    ["#/default/%C3a", "\ufffda"],
+    ["#/default/%C3%A4", "ä"],
+    ["#/default/a%20b", "a b"],
+    ["#/default/a~1b", "a/b"]
+  ])("%j", ($ref, name) => {
+    for (const parameters of [{ type: "object", allOf: [{ $ref }] }, { $ref }]) {
+      const schema = { ...parameters, default: { [name]: hidden } }
+      const isSeen = runNow(screen([{ name: "f", schema }], "spec")) !== undefined
+      const { properties } = sent(route, schema).schema
+      assert.isTrue(isSeen || !Object.hasOwn(objectOf(properties), "webhook_url"))
+    }
+  })
 })

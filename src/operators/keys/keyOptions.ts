@@ -2,7 +2,16 @@
 import { DateTime, Duration, Effect, Option, Schema } from "effect"
 import { isLevel, levels } from "../../catalog/names.ts"
 import type { Limits } from "../../contract/Security.ts"
-import { type Key, ModelPattern, matches, maxTags, mostCost, ShortName, type Team } from "../../limits/KeyFile.ts"
+import {
+  isTime,
+  type Key,
+  ModelPattern,
+  matches,
+  maxTags,
+  mostCost,
+  ShortName,
+  type Team
+} from "../../limits/KeyFile.ts"
 import { type LimitName, limitKinds, limitNames, pickLimits } from "../../limits/limits.ts"
 import { nearest } from "../../wire/nearest.ts"
 import { fail, type OperatorError } from "../../wire/OperatorError.ts"
@@ -56,15 +65,9 @@ export const parseModels = (models: ReadonlyArray<string> | undefined) => (text:
     )
   })
 
-const isoTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/
-
-/** A date (00:00 UTC of that day), or a time in ISO 8601. */
+/** A date (00:00 UTC of that day), or a time in ISO 8601 with its zone. */
 export const parseTime = (text: string): Option.Option<DateTime.DateTime> =>
-  // Date rolls 2027-02-31 over into March, so the date that it read is compared with the one that was written.
-  Option.filter(
-    isoTime.test(text) ? DateTime.make(text) : Option.none(),
-    () => new Date(`${text.slice(0, 10)}T00:00:00Z`).toISOString().slice(0, 10) === text.slice(0, 10)
-  )
+  isTime(text) && /^[\d-]{10}$|(?:Z|[+-]\d\d:\d\d)$/.test(text) ? DateTime.make(text) : Option.none()
 
 const daysIn = (text: string): number | undefined =>
   /^[1-9]\d{0,4}d$/.test(text) ? Number.parseInt(text, 10) : undefined
