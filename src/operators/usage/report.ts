@@ -180,7 +180,8 @@ export const showVerdict = (verdict: Verdict): string => {
     return `BREAK ${shownPlace(place)}:${chain} ${escapeControls(text)}\n`
   })
   const openLines = open.map((text) => `open: ${escapeControls(text)}\n`)
-  const result = breaks === 0 ? (records === 0 ? "nothing was checked" : "no break") : `${grouped(breaks)} ${plural(breaks, "break")}`
+  const whole = records === 0 ? "nothing was checked" : "no break"
+  const result = breaks === 0 ? whole : `${grouped(breaks)} ${plural(breaks, "break")}`
   return [
     rows.length === 0 ? "" : `${table([["CHAIN", "RECORDS", "NUMBERS", "ANCHORS", "DIGEST OF THE LAST"], ...rows])}\n`,
     atMost(breakLines.length, breaks, breakLines, " breaks"),
