@@ -193,8 +193,6 @@ export const giveToFolder = Effect.fnUntraced(function* (path: string) {
   if (isRoot) yield* giveTo(path, yield* fs.stat(dirname(path)))
 })
 
-const lockPatience = "5 seconds"
-
 /**
  * Runs `effect` while no other process does so for the same file; waits 5 s for one that does. The lock is a file beside it,
  * so a process that was killed leaves it behind: the error says so.
@@ -206,7 +204,7 @@ export const withLock = <A, E, R>(path: string, effect: Effect.Effect<A, E, R>) 
     const acquire = fs.writeFileString(lock, "", { flag: "wx", mode: 0o600 }).pipe(
       Effect.retry({
         while: (error) => error.reason._tag === "AlreadyExists",
-        schedule: Schedule.spaced("20 millis").pipe(Schedule.upTo({ duration: lockPatience }))
+        schedule: Schedule.spaced("20 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))
       }),
       Effect.catch((error) =>
         error.reason._tag === "AlreadyExists"

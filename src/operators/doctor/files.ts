@@ -8,7 +8,7 @@ import { access, open, rm, stat, statfs, writeFile } from "node:fs/promises"
 import { dirname, join, resolve } from "node:path"
 import { Clock, Effect, Option, Result } from "effect"
 import { levels } from "../../catalog/names.ts"
-import { type GuardRead, type GuardSettings, levelsOf, readGuards } from "../../guards/GuardsFile.ts"
+import { type GuardSettings, levelsOf, readGuards } from "../../guards/GuardsFile.ts"
 import { type Authority, fieldsOf, isInTime, listsEnd, readCertificates } from "../../identity/certificate.ts"
 import { isUrl, readIdentity } from "../../identity/IdentityFile.ts"
 import { trustOf } from "../../identity/identityLayer.ts"
@@ -229,18 +229,16 @@ const guardFound = (guard: GuardSettings): Found => {
   )
 }
 
-/** What it shows of the gateway's own, and who may read the key. */
-const clientFound = Effect.fnUntraced(function* (file: string, { certificate, key }: GuardRead) {
-  if (certificate === undefined || key === undefined) return []
-  return yield* chainFound(resolve(dirname(file), certificate), resolve(dirname(file), key))
-})
-
 export const guardsFound = Effect.fnUntraced(function* (file: string) {
   const { guards } = yield* readGuards(file)
-  const found = yield* Effect.forEach(guards, (guard) =>
-    Effect.map(clientFound(file, guard), (client) => [guardFound(guard), ...client])
-  )
-  return [ok(`${file}: ${count(guards.length, "guard")}`), ...found.flat()]
+  const found = [ok(`${file}: ${count(guards.length, "guard")}`)]
+  for (const guard of guards) {
+    found.push(guardFound(guard))
+    const { certificate, key } = guard
+    if (certificate === undefined || key === undefined) continue
+    found.push(...(yield* chainFound(resolve(dirname(file), certificate), resolve(dirname(file), key))))
+  }
+  return found
 })
 
 /** When its certificates end, and whether its revocation lists are in force. Of several certificates not all need to be. */

@@ -55,14 +55,12 @@ export const makeLines = (take: (line: string | undefined, number: number) => vo
 const pieceBytes = 262_144
 const isArchive = (file: string): boolean => file.endsWith(".gz")
 
-/** A thread that waits for the writer of a pipe would keep the process beyond Ctrl-C. */
-const openPipe = (file: string): Readable =>
-  new Socket({ fd: openSync(file, constants.O_RDONLY | constants.O_NONBLOCK), readable: true, writable: false })
-
 const open = (file: string): Readable => {
   if (file === "-") return process.stdin
-  const isPipe = statSync(file).isFIFO()
-  const bytes = isPipe ? openPipe(file) : createReadStream(file, { highWaterMark: pieceBytes })
+  const bytes = statSync(file).isFIFO()
+    ? // A thread that waits for the writer of a pipe would keep the process beyond Ctrl-C.
+      new Socket({ fd: openSync(file, constants.O_RDONLY | constants.O_NONBLOCK), readable: true, writable: false })
+    : createReadStream(file, { highWaterMark: pieceBytes })
   // A failure of either ends both.
   return isArchive(file) ? pipeline(bytes, createGunzip({ chunkSize: pieceBytes }), () => {}) : bytes
 }

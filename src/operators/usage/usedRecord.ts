@@ -5,7 +5,6 @@ import { isObject, readObject } from "../../wire/json.ts"
 import type { Place } from "./readFiles.ts"
 
 const Text = Schema.NullOr(Schema.String)
-const Fields = Schema.declare(isObject)
 
 const UsedRecord = Schema.Struct({
   time: Schema.String,
@@ -22,7 +21,7 @@ const UsedRecord = Schema.Struct({
   level: Text,
   status: Schema.NullOr(Schema.Number),
   outcome: Schema.String,
-  tokens: Schema.NullOr(Fields),
+  tokens: Schema.NullOr(Schema.declare(isObject)),
   counts: Schema.Struct({ flags: Schema.Number }),
   duration_ms: Schema.Number,
   first_event_ms: Schema.NullOr(Schema.Number),
@@ -35,18 +34,15 @@ export type UsedRecord = typeof UsedRecord.Type
 
 const isUsed = Schema.is(UsedRecord)
 
-/** The time as `toISOString` writes it, so that times can be compared as texts; undefined for what is no time. */
-const canonicalTime = (time: string): string | undefined => {
-  const date = new Date(time)
-  return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
-}
-
 /** `other`: whole, but something else, such as a log line. `damaged`: cut, or no record of ours. */
 const readRecord = (line: string): UsedRecord | "other" | "damaged" => {
   const value = recordIn(readObject(line))
   if (isUsed(value)) {
-    const time = canonicalTime(value.time)
-    return time === undefined ? "damaged" : time === value.time ? value : { ...value, time }
+    const date = new Date(value.time)
+    if (Number.isNaN(date.getTime())) return "damaged"
+    // Times are compared as texts.
+    const time = date.toISOString()
+    return time === value.time ? value : { ...value, time }
   }
   // The gateway's log lines have a timestamp, and audit events a name.
   return isObject(value) && ("audit" in value || !("time" in value && "outcome" in value)) ? "other" : "damaged"
