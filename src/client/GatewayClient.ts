@@ -135,7 +135,7 @@ const withRetries = (
 }
 
 /** A client over the `HttpClient` in the context. */
-export const makeClient = ({ baseUrl, apiKey, ...retries }: ClientOptions) => {
+export const makeClient = Effect.fnUntraced(function* ({ baseUrl, apiKey, ...retries }: ClientOptions) {
   const secret = typeof apiKey === "string" ? Redacted.make(apiKey) : apiKey
   const send: HttpApiMiddleware.HttpApiMiddlewareClient<never, never, never> = ({ next, request }) =>
     withRetries(next(HttpClientRequest.setHeader(request, "x-api-key", Redacted.value(secret))), retries)
@@ -144,56 +144,48 @@ export const makeClient = ({ baseUrl, apiKey, ...retries }: ClientOptions) => {
   /** The document's types and the schemas' differ in nothing but the type of fields that neither knows. */
   const sent = <Payload>(request: unknown) => ({ payload: request as Payload, ...mode })
 
-  return HttpApiClient.make(Api, { baseUrl }).pipe(
-    Effect.map(
-      (api) =>
-        ({
-          chat: {
-            completions: <const S extends Streams = false>(request: WithModel<"chat", Contract.ChatRequest, S>) =>
-              callEither<S, Contract.ChatCompletion, Contract.ChatCompletionChunk, ApiError>(
-                api.chat.completions(sent(request)),
-                decoders.chat,
-                formats.chat
-              )
-          },
-          messages: {
-            create: <const S extends Streams = false>(request: WithModel<"messages", Contract.MessagesRequest, S>) =>
-              callEither<S, Contract.Message, MessageStreamEvent, MessagesError>(
-                api.messages.create(sent(request)),
-                decoders.messages,
-                formats.messages
-              ),
-            countTokens: (request: ForModel<"messages", Contract.CountTokensRequest>) =>
-              call<Contract.CountTokensReply, MessagesError>(
-                api.messages.countTokens(sent(request)),
-                decoders.countTokens
-              )
-          },
-          responses: {
-            create: <const S extends Streams = false>(request: WithModel<"responses", Contract.ResponsesRequest, S>) =>
-              callEither<S, Contract.ResponseObject, ResponseStreamEvent, ApiError>(
-                api.responses.create(sent(request)),
-                decoders.responses,
-                formats.responses
-              )
-          },
-          embeddings: {
-            create: (request: ForModel<"embeddings", Contract.EmbeddingsRequest>) =>
-              call<Contract.EmbeddingList, ApiError>(api.embeddings.create(sent(request)), decoders.embeddings)
-          },
-          models: {
-            list: () => call<Contract.ModelList, ApiError>(api.models.list(mode), decoders.models),
-            /** The entry of the list with this ID; 404 where the key may not use it. */
-            retrieve: (id: string) =>
-              call<Contract.Model, ApiError>(api.models.get({ params: { id }, ...mode }), decoders.model)
-          },
-          /** Never sent again: an answer of 503 is the answer. */
-          health: () => call<Contract.Health | Contract.Draining, ApiError>(api.health(mode), decoders.health)
-        }) as const
-    ),
-    Effect.provide(key)
-  )
-}
+  const api = yield* Effect.provide(HttpApiClient.make(Api, { baseUrl }), key)
+  return {
+    chat: {
+      completions: <const S extends Streams = false>(request: WithModel<"chat", Contract.ChatRequest, S>) =>
+        callEither<S, Contract.ChatCompletion, Contract.ChatCompletionChunk, ApiError>(
+          api.chat.completions(sent(request)),
+          decoders.chat,
+          formats.chat
+        )
+    },
+    messages: {
+      create: <const S extends Streams = false>(request: WithModel<"messages", Contract.MessagesRequest, S>) =>
+        callEither<S, Contract.Message, MessageStreamEvent, MessagesError>(
+          api.messages.create(sent(request)),
+          decoders.messages,
+          formats.messages
+        ),
+      countTokens: (request: ForModel<"messages", Contract.CountTokensRequest>) =>
+        call<Contract.CountTokensReply, MessagesError>(api.messages.countTokens(sent(request)), decoders.countTokens)
+    },
+    responses: {
+      create: <const S extends Streams = false>(request: WithModel<"responses", Contract.ResponsesRequest, S>) =>
+        callEither<S, Contract.ResponseObject, ResponseStreamEvent, ApiError>(
+          api.responses.create(sent(request)),
+          decoders.responses,
+          formats.responses
+        )
+    },
+    embeddings: {
+      create: (request: ForModel<"embeddings", Contract.EmbeddingsRequest>) =>
+        call<Contract.EmbeddingList, ApiError>(api.embeddings.create(sent(request)), decoders.embeddings)
+    },
+    models: {
+      list: () => call<Contract.ModelList, ApiError>(api.models.list(mode), decoders.models),
+      /** The entry of the list with this ID; 404 where the key may not use it. */
+      retrieve: (id: string) =>
+        call<Contract.Model, ApiError>(api.models.get({ params: { id }, ...mode }), decoders.model)
+    },
+    /** Never sent again: an answer of 503 is the answer. */
+    health: () => call<Contract.Health | Contract.Draining, ApiError>(api.health(mode), decoders.health)
+  } as const
+})
 export interface Client extends Effect.Success<ReturnType<typeof makeClient>> {}
 
 export class GatewayClient extends Context.Service<GatewayClient, Client>()("gateway/Client") {
