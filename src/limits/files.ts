@@ -197,24 +197,23 @@ export const giveToFolder = Effect.fnUntraced(function* (path: string) {
  * Runs `effect` while no other process does so for the same file; waits 5 s for one that does. The lock is a file beside it,
  * so a process that was killed leaves it behind: the error says so.
  */
-export const withLock = <A, E, R>(path: string, effect: Effect.Effect<A, E, R>) =>
-  Effect.gen(function* () {
-    const fs = yield* FileSystem.FileSystem
-    const lock = `${path}.lock`
-    const acquire = fs.writeFileString(lock, "", { flag: "wx", mode: 0o600 }).pipe(
-      Effect.retry({
-        while: (error) => error.reason._tag === "AlreadyExists",
-        schedule: Schedule.spaced("20 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))
-      }),
-      Effect.catch((error) =>
-        error.reason._tag === "AlreadyExists"
-          ? fail(`${path} is being changed by another command. If none is running, remove ${lock} and try again.`)
-          : Effect.fail(fileError("write", path)(error))
-      )
+export const withLock = Effect.fnUntraced(function* <A, E, R>(path: string, effect: Effect.Effect<A, E, R>) {
+  const fs = yield* FileSystem.FileSystem
+  const lock = `${path}.lock`
+  const acquire = fs.writeFileString(lock, "", { flag: "wx", mode: 0o600 }).pipe(
+    Effect.retry({
+      while: (error) => error.reason._tag === "AlreadyExists",
+      schedule: Schedule.spaced("20 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))
+    }),
+    Effect.catch((error) =>
+      error.reason._tag === "AlreadyExists"
+        ? fail(`${path} is being changed by another command. If none is running, remove ${lock} and try again.`)
+        : Effect.fail(fileError("write", path)(error))
     )
-    return yield* Effect.acquireUseRelease(
-      acquire,
-      () => effect,
-      () => Effect.ignore(fs.remove(lock))
-    )
-  })
+  )
+  return yield* Effect.acquireUseRelease(
+    acquire,
+    () => effect,
+    () => Effect.ignore(fs.remove(lock))
+  )
+})

@@ -1,5 +1,5 @@
 /** What replicas share in Redis (`GATEWAY_REDIS_URL`): the ledger, keys that are refused, and the board of their states. */
-import { Duration, Effect, Layer } from "effect"
+import { Context, Duration, Effect, Layer } from "effect"
 import * as Redis from "effect/persistence/Redis"
 import { type Account, Ledger, LedgerError } from "./Ledger.ts"
 import { bounded, layerConnection, reasonOf } from "./redisConnection.ts"
@@ -47,21 +47,16 @@ export const probeRedis = (url: string) =>
     const info = String(yield* Effect.orElseSucceed(redis.send("INFO"), () => ""))
     const field = (name: string) => new RegExp(`^${name}:(\\S+)`, "m").exec(info)?.[1]
     const account: Account = { name: `probe:${crypto.randomUUID()}`, keep: Duration.seconds(1) }
-    yield* Effect.gen(function* () {
-      const { hold, settle } = yield* Ledger
-      yield* hold({
-        id: "probe",
-        demands: [{ account, limit: 1, amount: 1, least: 1 }],
-        lease: Duration.seconds(1)
-      })
-      yield* settle("probe", [{ account, amount: 0 }])
-    }).pipe(Effect.provide(Layer.effectContext(makeRedisLedger())))
+    const { hold, settle } = Context.get(yield* makeRedisLedger(), Ledger)
+    const demands = [{ account, limit: 1, amount: 1, least: 1 }]
+    yield* hold({ id: "probe", demands, lease: Duration.seconds(1) })
+    yield* settle("probe", [{ account, amount: 0 }])
     return {
       latency,
       version: field("redis_version") ?? "of a version that it does not tell",
       evicts: field("maxmemory_policy") ?? "noeviction"
     }
-  }).pipe(Effect.provide(layerConnection(url)), Effect.mapError(unusable("use")))
+  }).pipe(Effect.scoped, Effect.provide(layerConnection(url)), Effect.mapError(unusable("use")))
 
 /** The stores in the Redis at `url`. */
 export const layerRedis = (url: string, options?: RedisLedgerOptions): Layer.Layer<Ledger | StatusBoard, LedgerError> =>

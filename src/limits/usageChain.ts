@@ -27,43 +27,39 @@ const nameOf = (key: KeyObject): string =>
 const dsaEncoding = "ieee-p1363" as const
 const isP256 = (key: KeyObject): boolean => key.asymmetricKeyDetails?.namedCurve === "prime256v1"
 
-const keyIn = (path: string, parse: (pem: string) => KeyObject, what: string) =>
-  Effect.gen(function* () {
-    const refuse = (why: string) => fail(`${path} ${why}`)
-    const pem = yield* readOwned(path)
-    if (pem === undefined) return yield* refuse("does not exist")
-    const key = Result.try(() => parse(pem))
-    // What OpenSSL says of a file that holds a secret may quote it.
-    if (Result.isFailure(key) || !isP256(key.success)) return yield* refuse(`is no ${what} on P-256 (PEM)`)
-    return key.success
-  })
+const keyIn = Effect.fnUntraced(function* (path: string, parse: (pem: string) => KeyObject, what: string) {
+  const pem = yield* readOwned(path)
+  if (pem === undefined) return yield* fail(`${path} does not exist`)
+  const key = Result.try(() => parse(pem))
+  // What OpenSSL says of a file that holds a secret may quote it.
+  if (Result.isFailure(key) || !isP256(key.success)) return yield* fail(`${path} is no ${what} on P-256 (PEM)`)
+  return key.success
+})
 
 /** The key that signs. Fails where the file has none, or others than its owner may write it. */
-export const readSigner = (path: string) =>
-  Effect.map(
-    rephrase(
-      keyIn(path, (pem) => createPrivateKey(pem), "private key"),
-      (message) =>
-        `GATEWAY_RECORD_SIGNING_KEY: ${message}. Make one: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out records.key`
-    ),
-    (key) => ({
-      key: nameOf(createPublicKey(key)),
-      /** Base64url of the two numbers (IEEE P1363). */
-      sign: (text: string) => sign("sha256", Buffer.from(text), { key, dsaEncoding }).toString("base64url")
-    })
+export const readSigner = Effect.fnUntraced(function* (path: string) {
+  const key = yield* rephrase(
+    keyIn(path, createPrivateKey, "private key"),
+    (message) =>
+      `GATEWAY_RECORD_SIGNING_KEY: ${message}. Make one: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out records.key`
   )
+  return {
+    key: nameOf(createPublicKey(key)),
+    /** Base64url of the two numbers (IEEE P1363). */
+    sign: (text: string) => sign("sha256", Buffer.from(text), { key, dsaEncoding }).toString("base64url")
+  }
+})
 type Signer = Effect.Success<ReturnType<typeof readSigner>>
 
 /** The public key of a file, which may also hold a certificate. */
-export const readVerifier = (path: string) =>
-  Effect.map(
-    keyIn(path, (pem) => createPublicKey(pem), "public key"),
-    (key) => ({
-      key: nameOf(key),
-      isSigned: (text: string, signature: string) =>
-        verify("sha256", Buffer.from(text), { key, dsaEncoding }, Buffer.from(signature, "base64url"))
-    })
-  )
+export const readVerifier = Effect.fnUntraced(function* (path: string) {
+  const key = yield* keyIn(path, createPublicKey, "public key")
+  return {
+    key: nameOf(key),
+    isSigned: (text: string, signature: string) =>
+      verify("sha256", Buffer.from(text), { key, dsaEncoding }, Buffer.from(signature, "base64url"))
+  }
+})
 export type Verifier = Effect.Success<ReturnType<typeof readVerifier>>
 
 // Chain
