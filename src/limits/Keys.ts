@@ -94,18 +94,12 @@ interface Secret {
   readonly until: number
 }
 
-/** Until when a key works, in milliseconds since the epoch. */
-const endOf = ({ disabled, expires, revoked }: Key): number => {
-  if (disabled !== undefined || revoked !== undefined) return 0
-  return expires === undefined ? Number.POSITIVE_INFINITY : DateTime.toEpochMillis(expires)
-}
-
-const whyOver = (key: Key, digest: string, now: number, isRefused: boolean): Refusal => {
+const whyOver = ({ key, until }: Secret, digest: string, now: number, isRefused: boolean): Refusal => {
   const { disabled, previous, revoked } = key
   if (isRefused || (previous?.digest === digest && now >= DateTime.toEpochMillis(previous.until))) return "rotated"
   if (revoked === undefined && disabled !== undefined) return "disabled"
   // The store refuses a key that the file does not yet.
-  return revoked !== undefined || now < endOf(key) ? "revoked" : "expired"
+  return revoked !== undefined || now < until ? "revoked" : "expired"
 }
 
 /** A book, since when it is in force, and what requests look up in it. */
@@ -118,7 +112,8 @@ const indexOf = (book: KeyBook, credentials: WeakMap<CallerIdentity, string>) =>
       credentials.set(caller, digest)
       secrets.set(digest, { key, caller, digest: Buffer.from(digest), until })
     }
-    const until = endOf(key)
+    const end = key.expires === undefined ? Number.POSITIVE_INFINITY : DateTime.toEpochMillis(key.expires)
+    const until = key.disabled === undefined && key.revoked === undefined ? end : 0
     add(key.digest, until)
     if (key.previous !== undefined)
       add(key.previous.digest, Math.min(until, DateTime.toEpochMillis(key.previous.until)))
@@ -186,7 +181,7 @@ const make = (initial: KeyBook) => {
     if (!same || found === undefined) return unauthenticated(presented === "" ? "missing" : "unknown")
     const { caller, key } = found
     if (works(found, digest, now)) return Result.succeed(caller)
-    return unauthenticated(whyOver(key, digest, now, refused.has(digest)), key.id)
+    return unauthenticated(whyOver(found, digest, now, refused.has(digest)), key.id)
   }
 
   /** Why the caller without a key that has this ID is refused; undefined where it is not. */

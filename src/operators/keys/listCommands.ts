@@ -23,10 +23,9 @@ const refusal = ({ disabled, revoked }: Pick<Key, "disabled" | "revoked">): stri
 }
 
 const status = (key: Key, now: number): string => {
-  const refused = refusal(key)
-  if (refused !== undefined) return refused
-  if (key.expires === undefined) return "active"
-  return `${isExpired(key, now) ? "expired" : "expires"} ${minute(key.expires)}`
+  const { expires } = key
+  const end = expires === undefined ? "active" : `${isExpired(key, now) ? "expired" : "expires"} ${minute(expires)}`
+  return refusal(key) ?? end
 }
 
 /** `unavailable`: why there are no counts; then none is shown, rather than 0. */
