@@ -9,6 +9,7 @@ import { isObject, type Json, type JsonObject, objectOf, textOf, without } from 
 import { jsonText } from "../wire/print.ts"
 import type { Adjusted } from "./adjustments.ts"
 import { digestId } from "./answer.ts"
+import { withItems, withPrefixItems } from "./arrays.ts"
 import { combining, flatParameters } from "./flatParameters.ts"
 
 /** Parameters that the gateway handles itself, or that every dialect translates but the one of chat completions, which sends them as they came. */
@@ -23,19 +24,22 @@ export const parametersOf = (tool: Tool): JsonObject => {
   return { ...given, type: "object", properties: objectOf(given.properties) }
 }
 
-/** The same for Anthropic and OpenAI: no combined schema at the root, and none of the `refused` keywords. What changes is named. */
-export const flatParametersOf = (tool: Tool, adjusted: Adjusted, refused: ReadonlyArray<string> = []): JsonObject => {
+/** The same for Anthropic: no combined schema at the root, and tuples of the current draft. What changes is named. */
+export const flatParametersOf = (tool: Tool, adjusted: Adjusted): JsonObject => {
   const given = parametersOf(tool)
   const combined = combining.filter((keyword) => keyword in given)
   for (const keyword of combined) adjusted.changed("tools.function.parameters", keyword, "properties")
   const schema = combined.length > 0 ? flatParameters(given) : given
-  const left = refused.filter((keyword) => keyword in schema)
-  for (const keyword of left) adjusted.removed(`tools.function.parameters.${keyword}`)
-  return without(schema, left)
+  return withPrefixItems(schema, () => adjusted.changed("tools.function.parameters", "items", "prefixItems"))
 }
 
-/** What OpenAI takes no more at the root of parameters than a combined schema. */
-export const openaiRefused = ["enum", "not"]
+/** The same for OpenAI, which takes two more keywords as little at the root, and no array without items. */
+export const openaiParametersOf = (tool: Tool, adjusted: Adjusted): JsonObject => {
+  const schema = flatParametersOf(tool, adjusted)
+  const left = ["enum", "not"].filter((keyword) => keyword in schema)
+  for (const keyword of left) adjusted.removed(`tools.function.parameters.${keyword}`)
+  return withItems(without(schema, left))
+}
 
 /** The tools of a request; an empty list is none. */
 export const toolsOf = (chat: ChatRequest): ReadonlyArray<Tool> => chat.tools ?? []

@@ -33,6 +33,7 @@ const schemas: Readonly<Record<string, (count: number) => object>> = {
     anyOf: many(count, () => ({ allOf: [{ $ref: "#/$defs/part" }] })),
     $defs: { part: { required: many(count, (at) => `k${at}`) } }
   }),
+  "a tuple": (count) => ({ properties: { a: { items: many(count, () => ({ type: "array" })) } } }),
   "unknown keywords": (count) => named(count, () => 1)
 }
 const closed = (schema: object) => ({ type: "object", additionalProperties: false, ...schema })

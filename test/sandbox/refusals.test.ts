@@ -57,6 +57,30 @@ const refused: ReadonlyArray<readonly [Target, body: unknown, message: RegExp]> 
     inResponses({ tools: [{ type: "function", name: "f", parameters: { type: "object" } }] }),
     /^Invalid schema for function 'f': In context=\(\), object schema missing properties\.$/
   ],
+  ...[{ type: "array" }, { type: ["null", "array"], prefixItems: [{}] }].map(
+    (t) =>
+      [
+        openai("responses"),
+        inResponses({ tools: [{ type: "function", name: "f", parameters: { type: "object", properties: { t } } }] }),
+        /^Invalid schema for function 'f': In context=\('properties', 't'\), array schema missing items\.$/
+      ] as const
+  ),
+  ...["filter[id]", "größe", "", "x".repeat(65)].map(
+    (name) =>
+      [
+        claude(sonnet),
+        onVertex(tool({ input_schema: { type: "object", properties: { [name]: {} } } })),
+        /^tools\.0\.custom\.input_schema\.properties: Property keys should match pattern '\^\[a-zA-Z0-9_\.-\]\{1,64\}\$'$/
+      ] as const
+  ),
+  ...[{ items: [{}] }, { type: "any" }, { exclusiveMinimum: true }, { required: true }, { enum: "x" }].map(
+    (wrong) =>
+      [
+        claude(sonnet),
+        onVertex(tool({ input_schema: { type: "object", properties: { a: { anyOf: [wrong] } } } })),
+        /^tools\.0\.custom\.input_schema: JSON schema is invalid\. It must match JSON Schema draft 2020-12/
+      ] as const
+  ),
   ...[{ properties: {} }, { type: "string" }, { $ref: "#/$defs/a" }].map(
     (parametersJsonSchema) =>
       [

@@ -7,7 +7,7 @@ import { readTurn, type Tool, type Turn } from "../turn.ts"
 import { checkMessages } from "./conversation.ts"
 import * as messages from "./messages.ts"
 import { replyOf } from "./reply.ts"
-import { checkCompiled, enforced } from "./schemas.ts"
+import { checkCompiled, enforced, isCurrent } from "./schemas.ts"
 
 const { cache, closed, dictionary, filled, insist, list } = messages
 const { matching, messagesOf, oneOf, typed, userId, variant, where, whole } = messages
@@ -61,11 +61,16 @@ const toolOf = ({ platform, model: { version }, betas }: ClaudeContext): Shape<C
   const custom = closed("type description", fields, ({ name, description, input_schema: schema, strict }, path) => {
     insist({ "Field required": schema.type !== undefined }, `${path}.input_schema.type`)
     oneOf(["object"])(schema.type, `${path}.input_schema.type`)
+    const keys = Object.keys(objectOf(schema.properties))
+    const named = keys.every((key) => /^[a-zA-Z0-9_.-]{1,64}$/.test(key))
+    insist({ "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'": named }, `${path}.input_schema.properties`)
     const combined = "oneOf" in schema || "allOf" in schema || "anyOf" in schema
-    insist(
-      { "input_schema does not support oneOf, allOf, or anyOf at the top level": !combined },
-      `${path}.input_schema`
-    )
+    const rules = {
+      "input_schema does not support oneOf, allOf, or anyOf at the top level": !combined,
+      "JSON schema is invalid. It must match JSON Schema draft 2020-12 (https://json-schema.org/draft/2020-12). Learn more about tool use at https://docs.claude.com/en/docs/tool-use.":
+        isCurrent(schema)
+    }
+    insist(rules, `${path}.input_schema`)
     if (strict === true) enforced(schema, path)
     return { name, description: stringOf(description), schema, strict: strict === true }
   })

@@ -13,6 +13,19 @@ const unenforced =
 
 const within = (given: Json | undefined) => schemasIn(given, ["anyOf", "allOf"]).map(([, schema]) => schema)
 
+const TYPES: ReadonlySet<unknown> = new Set(["array", "boolean", "integer", "null", "number", "object", "string"])
+
+/** What older drafts allow, and what none does. */
+const isWrong = ({ type = [], items, required = [], enum: values = [], ...bounds }: JsonObject): boolean =>
+  ![type].flat().every((one) => TYPES.has(one)) ||
+  Array.isArray(items) ||
+  ![required, values].every(Array.isArray) ||
+  [bounds.exclusiveMinimum, bounds.exclusiveMaximum].some((bound) => typeof bound === "boolean")
+
+/** Whether every part is of draft 2020-12. */
+export const isCurrent = (given: Json | undefined): boolean =>
+  !schemasIn(given, ["anyOf", "allOf", "oneOf", "prefixItems"]).some(([, schema]) => isWrong(schema))
+
 /** Formats of strings that can be enforced. */
 const FORMATS = /^(?:date-time|time|date|duration|email|hostname|uri|ipv4|ipv6|uuid)$/
 

@@ -105,6 +105,9 @@ export const toolOf = (value: unknown, path: string): Tool => {
   const schema = objectOf(parameters)
   const pattern = "does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
   insist({ [`Invalid '{path}': string ${pattern}`]: /^[a-zA-Z0-9_-]{1,64}$/.test(name) }, `${path}.name`)
+  const bare = schemasIn(schema, ["anyOf", "allOf", "oneOf", "prefixItems"]).find(
+    ([, { type, items }]) => [type].flat().includes("array") && items === undefined
+  )
   const invalidSchema = `Invalid schema for function '${name}':`
   const rules = {
     [`${invalidSchema} schema must be a JSON Schema of 'type: "object"', got 'type: ${JSON.stringify(schema.type ?? "None")}'.`]:
@@ -112,7 +115,8 @@ export const toolOf = (value: unknown, path: string): Tool => {
     [`${invalidSchema} schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level.`]:
       !["oneOf", "anyOf", "allOf", "enum", "not"].some((word) => word in schema),
     [`${invalidSchema} In context=(), object schema missing properties.`]:
-      parameters === null || schema.properties !== undefined
+      parameters === null || schema.properties !== undefined,
+    [`${invalidSchema} In context=${tuple(bare?.[0] ?? [])}, array schema missing items.`]: bare === undefined
   }
   insist(rules, `${path}.parameters`)
   return { name, description: stringOf(description), schema }

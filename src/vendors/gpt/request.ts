@@ -11,10 +11,9 @@ import { type Adjusted, reportRemoved, reportUnread } from "../adjustments.ts"
 import {
   assistantTexts,
   choiceFor,
-  flatParametersOf,
   historyId,
   historyName,
-  openaiRefused,
+  openaiParametersOf,
   parallelFor,
   shortIdentifiers,
   stopsOf,
@@ -139,7 +138,7 @@ const toolFor = (tool: Tool, adjusted: Adjusted): JsonObject => {
     function: omitNull({
       name,
       description,
-      parameters: parameters && flatParametersOf(tool, adjusted, openaiRefused),
+      parameters: parameters && openaiParametersOf(tool, adjusted),
       strict
     })
   }

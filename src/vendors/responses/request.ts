@@ -11,10 +11,9 @@ import { type Adjusted, reportRemoved, reportUnread, reportUnsupported } from ".
 import {
   choiceFor,
   commonFields,
-  flatParametersOf,
   historyId,
   historyName,
-  openaiRefused,
+  openaiParametersOf,
   parallelFor,
   shortIdentifiers,
   stopsOf,
@@ -124,7 +123,7 @@ const toolFor = (tool: Tool, adjusted: Adjusted): JsonObject => {
     type: "function",
     name,
     description: description ?? undefined,
-    parameters: flatParametersOf(tool, adjusted, openaiRefused),
+    parameters: openaiParametersOf(tool, adjusted),
     strict: strict ?? false
   })
 }

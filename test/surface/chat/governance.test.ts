@@ -79,7 +79,8 @@ describe("the screen", () => {
 
   it("sees through spelling tricks only in strict mode", async () => {
     for (const written of ["webhookUrl", "webhook-url", "ｗｅｂｈｏｏｋ", "web\u200bhook", "wеbhook"]) {
-      const body = offer(functionTool("f", object({ [written]: string })))
+      // Claude takes only some of these names.
+      const body = { ...offer(functionTool("f", object({ [written]: string }))), model: "gpt-5.1:il5" }
       ok(await create(body))
       await refuses(body, "f", written, strict)
     }

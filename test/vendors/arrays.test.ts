@@ -1,0 +1,76 @@
+/** Arrays in the parameters of tools (docs/upstreams.md#arrays-in-parameters). */
+import { assert, describe, it } from "@effect/vitest"
+import { arrayOf, type JsonObject, objectOf } from "../../src/wire/json.ts"
+import { asked, azure, flash, opusBedrock, oss, sonnet, terra, tool } from "./support.ts"
+
+const string = { type: "string" }
+/** The properties as they are sent, and what is named of them. */
+const sent = (route: typeof sonnet, properties: JsonObject) => {
+  const messages = [{ role: "user", content: "a" }]
+  const { adjusted, body } = asked(route, { messages, tools: [tool("f", { type: "object", properties })] })
+  const [first] = arrayOf(body.tools)
+  const { input_schema, function: called, functionDeclarations, parameters } = objectOf(first)
+  const declared = objectOf(arrayOf(functionDeclarations)[0]).parametersJsonSchema
+  const schema = objectOf(input_schema ?? parameters ?? declared ?? objectOf(called).parameters)
+  return { properties: schema.properties, named: adjusted.filter((entry) => entry.startsWith("tools")) }
+}
+const claude = [sonnet, opusBedrock]
+const gpt = [azure, terra, oss]
+
+const tuples: JsonObject = {
+  pair: { type: "array", items: [string, { $ref: "#/properties/pair/items/0" }], minItems: 2 },
+  open: { type: "array", items: [{ type: "array", items: [string] }], additionalItems: { type: "array", items: [] } },
+  choice: { anyOf: [{ type: "array", items: [string], additionalItems: false }] }
+}
+const current: JsonObject = {
+  pair: { type: "array", prefixItems: [string, { $ref: "#/properties/pair/prefixItems/0" }], minItems: 2 },
+  open: { type: "array", prefixItems: [{ type: "array", prefixItems: [string] }], items: { type: "array" } },
+  choice: { anyOf: [{ type: "array", prefixItems: [string], items: false }] }
+}
+/** The same with the items that GPT wants. */
+const complete: JsonObject = {
+  pair: { ...objectOf(current.pair), items: {} },
+  open: {
+    type: "array",
+    prefixItems: [{ type: "array", prefixItems: [string], items: {} }],
+    items: { type: "array", items: {} }
+  },
+  choice: current.choice ?? null
+}
+/** Names and values that only look like schemas. */
+const untouched: JsonObject = {
+  items: { type: "object", properties: { items: string, enum: string } },
+  values: { enum: [{ type: "array", items: [string] }], default: { type: "array" }, const: { items: [string] } },
+  list: { type: "array", items: string },
+  any: true
+}
+
+describe("Claude", () => {
+  it.each(claude)("gets tuples of the current draft, which are named ($model.id)", (route) => {
+    const named = ["tools.function.parameters:items->prefixItems"]
+    assert.deepStrictEqual(sent(route, tuples), { properties: current, named })
+  })
+  it.each(claude)("gets arrays without items as they are ($model.id)", (route) => {
+    const properties = { list: { type: "array" }, ...untouched }
+    assert.deepStrictEqual(sent(route, properties), { properties, named: [] })
+  })
+})
+
+describe("GPT", () => {
+  it.each(gpt)("gets arrays with items, of any kind where none is said ($model.id)", (route) => {
+    const properties = {
+      ...untouched,
+      list: { type: "array" },
+      deep: { type: "object", additionalProperties: { anyOf: [{ type: ["array", "null"] }] } }
+    }
+    const deep = { type: "object", additionalProperties: { anyOf: [{ type: ["array", "null"], items: {} }] } }
+    const expected = { ...properties, list: { type: "array", items: {} }, deep }
+    assert.deepStrictEqual(sent(route, properties), { properties: expected, named: [] })
+    const named = ["tools.function.parameters:items->prefixItems"]
+    assert.deepStrictEqual(sent(route, tuples), { properties: complete, named })
+  })
+})
+
+it("Gemini gets them as they are", () => {
+  assert.deepStrictEqual(sent(flash, { ...tuples, ...untouched }).properties, { ...tuples, ...untouched })
+})
