@@ -52,7 +52,7 @@ export interface DeadlineOptions {
 
 /**
  * A fiber reads from the cloud, at most one array ahead of the caller. When a time limit is reached, the fiber is interrupted, which ends
- * the call, also while the caller does not read. The clock is one timer a stream, because another fiber a stream would cost more.
+ * the call, also while the caller does not read.
  */
 export const withDeadlines =
   (options: DeadlineOptions) =>
@@ -71,7 +71,7 @@ export const withDeadlines =
           const reader = yield* readAhead(self, queue, taken, activity, callScope).pipe(
             Effect.forkIn(scope, { startImmediately: true })
           )
-          yield* startClock(options, queue, activity, reader)
+          yield* watch(options, queue, activity, reader).pipe(Effect.forkIn(scope, { startImmediately: true }))
           const take = Effect.map(Queue.take(queue), (items) => {
             activity.isAwaited = false
             if (Queue.sizeUnsafe(queue) === 0) taken.openUnsafe()
@@ -132,48 +132,38 @@ const readAhead = <A>(
     })
   )
 
-/** Sends a comment in silence, and ends the reply when a time limit is reached or it must end for another reason. */
-const startClock = Effect.fnUntraced(function* <A>(
+/** Sends comments in silence, and ends the reply when a time limit is reached or it must end for another reason. */
+const watch = Effect.fnUntraced(function* <A>(
   options: DeadlineOptions,
   queue: Arrays<A>,
   activity: Activity,
   reader: Fiber.Fiber<unknown, unknown>
 ) {
-  const context = yield* Effect.context<Scope.Scope>()
   const { deadline, destroy, lastBytesAt, onEnd, onTermination } = options
   const heartbeat = Duration.toMillis(options.heartbeat)
   const idle = Duration.toMillis(options.idle)
-  const endWith = (error: GatewayError) =>
-    Effect.runForkWith(context)(
-      Effect.sync(() => onEnd(error)).pipe(
-        Effect.andThen(Fiber.interrupt(reader)),
-        Effect.andThen(Queue.fail(queue, error)),
-        Effect.andThen(Effect.sleep(grace)),
-        Effect.map(() => destroy(error)),
-        Effect.forkScoped
-      )
-    )
-  let timer: NodeJS.Timeout | undefined
-  const tick = () => {
-    const { emittedAt, waitingSince } = activity
-    const at = performance.now()
-    const idleAt = waitingSince === undefined ? Number.POSITIVE_INFINITY : Math.max(waitingSince, lastBytesAt()) + idle
-    if (at >= Math.min(deadline, idleAt)) return endWith(idleAt < deadline ? idleError : ceilingError)
-    if (at - emittedAt >= heartbeat) {
-      activity.emittedAt = at
-      if (activity.isAwaited) Queue.offerUnsafe(queue, [keepAlive])
+  const late = Effect.gen(function* () {
+    while (true) {
+      const { emittedAt, waitingSince } = activity
+      const at = performance.now()
+      const idleAt =
+        waitingSince === undefined ? Number.POSITIVE_INFINITY : Math.max(waitingSince, lastBytesAt()) + idle
+      if (at >= Math.min(deadline, idleAt)) return idleAt < deadline ? idleError : ceilingError
+      if (at - emittedAt >= heartbeat) {
+        activity.emittedAt = at
+        if (activity.isAwaited) Queue.offerUnsafe(queue, [keepAlive])
+      }
+      yield* Effect.sleep(Math.max(1, Math.min(deadline, idleAt, activity.emittedAt + heartbeat) - at))
     }
-    timer = setTimeout(tick, Math.max(1, Math.min(deadline, idleAt, activity.emittedAt + heartbeat) - at))
-  }
-  yield* Effect.acquireRelease(
-    Effect.sync(() => {
-      tick()
-      return onTermination(endWith)
-    }),
-    (unsubscribe) =>
-      Effect.sync(() => {
-        clearTimeout(timer)
-        unsubscribe()
-      })
-  )
+  })
+  const terminated = Effect.callback<GatewayError>((resume) => {
+    const unsubscribe = onTermination((error) => resume(Effect.succeed(error)))
+    return Effect.sync(unsubscribe)
+  })
+  const error = yield* Effect.raceFirst(late, terminated)
+  onEnd(error)
+  yield* Fiber.interrupt(reader)
+  yield* Queue.fail(queue, error)
+  yield* Effect.sleep(grace)
+  destroy(error)
 })
