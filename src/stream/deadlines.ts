@@ -1,21 +1,8 @@
 /** Time limits of a streamed reply, and comments in its silence. */
-import {
-  type Array as Arr,
-  Cause,
-  Channel,
-  Duration,
-  Effect,
-  Exit,
-  Fiber,
-  Latch,
-  Option,
-  Queue,
-  Scope,
-  Stream
-} from "effect"
+import { type Array as Arr, Cause, Channel, Duration, Effect, Exit, Fiber, Latch, Queue, Stream } from "effect"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import { keepAlive } from "../wire/sse.ts"
-import { EndedEarly } from "./Frame.ts"
+import type { EndedEarly } from "./Frame.ts"
 
 /** A reply took longer than a request may take. */
 export const ceilingError = new GatewayError({
@@ -67,11 +54,9 @@ export const withDeadlines =
           const taken = yield* Latch.make()
           const now = performance.now()
           const activity: Activity = { emittedAt: now, waitingSince: now, isAwaited: false }
-          const callScope = yield* Scope.fork(scope)
-          const reader = yield* readAhead(self, queue, taken, activity, callScope).pipe(
-            Effect.forkIn(scope, { startImmediately: true })
-          )
-          yield* watch(options, queue, activity, reader).pipe(Effect.forkIn(scope, { startImmediately: true }))
+          const fork = Effect.forkIn(scope, { startImmediately: true })
+          const reader = yield* fork(readAhead(self, queue, taken, activity))
+          yield* fork(watch(options, queue, activity, reader))
           const take = Effect.map(Queue.take(queue), (items) => {
             activity.isAwaited = false
             if (Queue.sizeUnsafe(queue) === 0) taken.openUnsafe()
@@ -81,7 +66,7 @@ export const withDeadlines =
             activity.isAwaited = true
             return take
           })
-        }).pipe(Scope.provide(scope))
+        })
       )
     )
 
@@ -102,34 +87,25 @@ const readAhead = <A>(
   self: Stream.Stream<A, GatewayError | EndedEarly>,
   queue: Arrays<A>,
   taken: Latch.Latch,
-  activity: Activity,
-  scope: Scope.Closeable
+  activity: Activity
 ) =>
-  Effect.flatMap(Channel.toPullScoped(Stream.toChannel(self), scope), (pull) => {
-    const begin = Effect.suspend(() => {
+  Stream.runForEachArray(self, (items) => {
+    activity.waitingSince = undefined
+    activity.emittedAt = performance.now()
+    taken.closeUnsafe()
+    Queue.offerUnsafe(queue, items)
+    return Effect.map(taken.await, () => {
       activity.waitingSince = performance.now()
-      return pull
     })
-    const next = Effect.flatMap(begin, (items) => {
-      activity.waitingSince = undefined
-      activity.emittedAt = performance.now()
-      taken.closeUnsafe()
-      Queue.offerUnsafe(queue, items)
-      return taken.await
-    })
-    return Effect.forever(next, { disableYield: true })
   }).pipe(
-    Effect.onExit((exit) => {
-      activity.waitingSince = undefined
-      const cause = Exit.isFailure(exit) ? exit.cause : Cause.fail(Cause.Done())
-      const error = Option.getOrUndefined(Cause.findErrorOption(cause))
-      const done = error !== undefined && Cause.isDone(error)
-      return Effect.map(Scope.close(scope, done ? Exit.void : Exit.failCause(cause)), () => {
-        if (Cause.hasInterruptsOnly(cause)) return
-        if (error instanceof EndedEarly) Queue.endUnsafe(queue)
-        else Queue.failCauseUnsafe(queue, cause as Cause.Cause<GatewayError>)
+    Effect.catchTag("EndedEarly", () => Effect.void),
+    Effect.onExit((exit) =>
+      Effect.sync(() => {
+        activity.waitingSince = undefined
+        if (Exit.isSuccess(exit)) Queue.endUnsafe(queue)
+        else if (!Cause.hasInterruptsOnly(exit.cause)) Queue.failCauseUnsafe(queue, exit.cause)
       })
-    })
+    )
   )
 
 /** Sends comments in silence, and ends the reply when a time limit is reached or it must end for another reason. */
