@@ -87,11 +87,8 @@ const makeLog = Effect.fnUntraced(function* (log: string, { signingKey, ...optio
   return yield* makeUsageLog(sink, { ...options, signer }, yield* headIn(log))
 })
 
-/** Holds the longest record many times over. */
-const tailBytes = 65_536
-
-/** The last record of a file; undefined when there is none. */
-const headIn = (file: string) => Effect.map(endOf(file, tailBytes), lastHead)
+/** The last record of a file; undefined when there is none. So many bytes hold the longest record many times over. */
+const headIn = (file: string) => Effect.map(endOf(file, 65_536), lastHead)
 
 /** Between two writes, 60 ms: each opens, writes and closes the file in threads of the pool, however little it writes. */
 const pause = Effect.promise(() => sleep(60))

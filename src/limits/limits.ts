@@ -116,12 +116,11 @@ export const accountOf = (user: string, { name, rest }: Period, unit: Unit): Acc
 /** When a key was used last, in milliseconds since the epoch. */
 export const lastUseAccount = (user: string): Account => ({ name: `${user}:last-use`, keep: Duration.days(400) })
 
-const minute = 60_000
 /** Where the use of a minute is counted: all of the limit is free again in a minute. Another limit begins anew. */
 const drainingAccount = (user: string, option: string, limit: number): Account => ({
   name: `${user}:${option}:${limit}`,
   keep: Duration.hours(1),
-  drain: limit / minute
+  drain: limit / 60_000
 })
 
 /** A limit on use in a time. */

@@ -1,6 +1,6 @@
 /** The connection to Redis: how it begins, how long an answer may take, and how it fails. */
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
-import { type Context, Deferred, Duration, Effect, Fiber, Layer, References } from "effect"
+import { type Context, Deferred, Effect, Fiber, Layer, References } from "effect"
 import * as Redis from "effect/persistence/Redis"
 import { ClientClosedError, ClientOfflineError, ErrorReply } from "redis"
 import { LedgerError } from "./Ledger.ts"
@@ -12,16 +12,12 @@ export const reasonOf = ({ cause }: Redis.RedisError): string =>
 const mayBeDone = ({ cause }: Redis.RedisError): boolean =>
   ![ClientClosedError, ClientOfflineError, ErrorReply].some((kind) => cause instanceof kind)
 
-/** A Redis that is silent for as many steps counts as lost. */
-const steps = 10
-const step = Duration.millis(100)
-
 /**
- * The wait for an answer goes in steps, and what has come is read between them: a process that is busy for a second is not taken
- * for a Redis that is silent.
+ * A Redis that is silent for a second counts as lost. The wait goes in ten steps, and what has come is read between them: a process
+ * that is busy for a second is not taken for a Redis that is silent.
  */
 const patience = Effect.andThen(
-  Effect.repeat(Effect.sleep(step), { times: steps - 1 }),
+  Effect.repeat(Effect.sleep("100 millis"), { times: 9 }),
   Effect.fail(new LedgerError({ message: "Redis: no answer in time", doubtful: true }))
 )
 

@@ -33,13 +33,12 @@ const gone =
 /** Accounts in one step. */
 const most = 500
 
-class Strange extends LedgerError {}
-
 /** What the scripts answer, which a server that is no Redis, or another in its place, may not. */
 const isAnswer = (answer: unknown): answer is ReadonlyArray<string> =>
   Array.isArray(answer) && answer.every((text) => typeof text === "string")
 
 const unknownAnswer = new LedgerError({ message: "Redis: an answer that no script gives", doubtful: true })
+const lostAgain = new LedgerError({ message: "Redis has lost its counts again" })
 
 export interface RedisLedgerOptions {
   /** The epoch that earlier processes here have seen. */
@@ -100,14 +99,14 @@ export const makeRedisLedger = Effect.fnUntraced(function* ({
       Effect.filterOrFail(isAnswer, () => unknownAnswer),
       Effect.filterOrFail(
         ([first]) => first !== strange,
-        () => new Strange({ message: "Redis has lost its counts again" })
+        () => lostAgain
       )
     )
   /** In a new epoch once more, after what was seen is written back. */
   const recovering = <A, R>(step: Effect.Effect<A, LedgerError, R>) =>
     Effect.catchIf(
       step,
-      (error) => error instanceof Strange,
+      (error) => error === lostAgain,
       () => Effect.andThen(recover, step)
     )
 

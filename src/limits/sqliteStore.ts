@@ -60,12 +60,10 @@ const prepare = (database: DatabaseSync, path: string): void => {
   }
 }
 
-/** Days after which accounts of a day (`<key id>:2026-11-22`) and of a month are of no use. */
-const daysKept = 40
-
 /** Removes what counts no more, as Redis does by itself. `now` is in milliseconds since the epoch. */
 const removeOld = (database: DatabaseSync, now: number): void => {
-  const oldest = day(now - daysKept * 86_400_000)
+  // By then, accounts of a day (`<key id>:2026-11-22`) and of a month are of no use.
+  const oldest = day(now - 40 * 86_400_000)
   for (const end of [oldest, oldest.slice(0, 7)]) {
     const shape = `*:${end.replaceAll(/\d/g, "[0-9]")}`
     database.prepare("DELETE FROM account WHERE name GLOB ? AND substr(name, ?) < ?").run(shape, -end.length, end)
