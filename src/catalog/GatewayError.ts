@@ -1,23 +1,26 @@
 /** The one domain error. Each surface turns it into its own wire format in one place. */
 import { Data } from "effect"
 
-/** Why a request cannot be served, and the status that says so. */
-export type Reason =
-  | "invalid" // 400
-  | "unauthenticated" // 401 or 403, by surface
-  | "forbidden" // 403
-  | "not-found" // 404
-  | "method" // 405
-  | "timeout-caller" // 408
-  | "too-large" // 413
-  | "media-type" // 415
-  | "expectation" // 417
-  | "rate-limit" // 429
-  | "quota" // 429
-  | "internal" // 500
-  | "upstream" // 502
-  | "overloaded" // 503
-  | "timeout" // 504
+/** Why a request cannot be served: the status and the `error.type` that say so (docs/api.md#errors), and the outcome in records. */
+export const reasons = {
+  invalid: [400, "invalid_request_error", "invalid"],
+  // 401 on the messages endpoints.
+  unauthenticated: [403, "authentication_error", "unauthenticated"],
+  forbidden: [403, "permission_error", "forbidden"],
+  "not-found": [404, "not_found_error", "invalid"],
+  method: [405, "invalid_request_error", "invalid"],
+  "timeout-caller": [408, "invalid_request_error", "caller_timeout"],
+  "too-large": [413, "invalid_request_error", "invalid"],
+  "media-type": [415, "invalid_request_error", "invalid"],
+  expectation: [417, "invalid_request_error", "invalid"],
+  "rate-limit": [429, "rate_limit_error", "rate_limited"],
+  quota: [429, "rate_limit_error", "quota"],
+  internal: [500, "api_error", "internal"],
+  upstream: [502, "api_error", "upstream_error"],
+  overloaded: [503, "api_error", "shed"],
+  timeout: [504, "api_error", "timeout"]
+} as const
+export type Reason = keyof typeof reasons
 
 /** What exactly happened, for records and spans, and for code that decides by it. A request's code is that of its first failure. */
 export type Code =

@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import type { ServedCloud } from "./clouds.ts"
-import type { Code, GatewayError, Reason } from "./GatewayError.ts"
+import { type Code, type GatewayError, type Reason, reasons } from "./GatewayError.ts"
 import type { SurfaceName } from "./names.ts"
 import type { Route } from "./Route.ts"
 import type { Tokens } from "./Tokens.ts"
@@ -41,29 +41,11 @@ export const Outcome = Schema.Literals([
 ])
 export type Outcome = typeof Outcome.Type
 
-const reasons = {
-  invalid: "invalid",
-  "not-found": "invalid",
-  method: "invalid",
-  "too-large": "invalid",
-  "media-type": "invalid",
-  expectation: "invalid",
-  unauthenticated: "unauthenticated",
-  forbidden: "forbidden",
-  "rate-limit": "rate_limited",
-  quota: "quota",
-  "timeout-caller": "caller_timeout",
-  overloaded: "shed",
-  timeout: "timeout",
-  upstream: "upstream_error",
-  internal: "internal"
-} as const satisfies Record<Reason, Outcome>
-
 /** The outcome of a request that failed with `error`. */
 export const outcomeOf = ({ code, reason, upstreamStatus }: GatewayError): Outcome => {
   if (code === "content-filter" || code === "guard") return "filtered"
   if (code === "cut" || code === "idle" || code === "revoked" || code === "drained") return code
-  return upstreamStatus === undefined ? reasons[reason] : "upstream_error"
+  return upstreamStatus === undefined ? reasons[reason][2] : "upstream_error"
 }
 
 interface CallerFacts {

@@ -1,28 +1,10 @@
 /** The one place where a domain error becomes a wire error: status, `error.type` and headers (docs/api.md#errors). */
-import type { GatewayError, Reason } from "../catalog/GatewayError.ts"
-import { ApiError, type ErrorType, MessagesError } from "../contract/Errors.ts"
-
-const table: Readonly<Record<Reason, readonly [status: number, type: ErrorType]>> = {
-  invalid: [400, "invalid_request_error"],
-  unauthenticated: [403, "authentication_error"],
-  forbidden: [403, "permission_error"],
-  "not-found": [404, "not_found_error"],
-  method: [405, "invalid_request_error"],
-  "timeout-caller": [408, "invalid_request_error"],
-  "too-large": [413, "invalid_request_error"],
-  "media-type": [415, "invalid_request_error"],
-  expectation: [417, "invalid_request_error"],
-  "rate-limit": [429, "rate_limit_error"],
-  quota: [429, "rate_limit_error"],
-  internal: [500, "api_error"],
-  upstream: [502, "api_error"],
-  overloaded: [503, "api_error"],
-  timeout: [504, "api_error"]
-}
+import { type GatewayError, reasons } from "../catalog/GatewayError.ts"
+import { ApiError, MessagesError } from "../contract/Errors.ts"
 
 /** An error of the general shape, as the contract declares it. */
 export const apiError = ({ code, reason, message }: GatewayError): ApiError => {
-  const [status, type] = table[reason]
+  const [status, type] = reasons[reason]
   // OpenAI's clients decide by this code.
   return new ApiError({ status, type, message, code: code === "content-filter" ? "content_filter" : undefined })
 }
@@ -33,7 +15,7 @@ const dotted = (message: string): string =>
 
 /** An error of the messages endpoints, where an unknown key is 401. */
 export const messagesError = ({ reason, message, details }: GatewayError): MessagesError => {
-  const [status, type] = table[reason]
+  const [status, type] = reasons[reason]
   return new MessagesError({
     status: reason === "unauthenticated" ? 401 : status,
     type,
@@ -55,7 +37,7 @@ const unauthorizedUpstream: ReadonlySet<number | undefined> = new Set([401, 403,
 const shouldRetry = ({ reason, retryAfter, upstreamStatus }: GatewayError): boolean =>
   reason === "quota"
     ? (retryAfter ?? Number.POSITIVE_INFINITY) <= longestWait
-    : retryable.has(table[reason][0]) && !unauthorizedUpstream.has(upstreamStatus)
+    : retryable.has(reasons[reason][0]) && !unauthorizedUpstream.has(upstreamStatus)
 
 /** Headers of the reply that an error becomes; the vendors' client libraries obey the first. */
 export const errorHeaders = (error: GatewayError): Readonly<Record<string, string>> => ({
