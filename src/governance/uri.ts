@@ -55,7 +55,7 @@ const hostStart = /^(?:[\w[{%$]|[^\0-\x7f])/
 /** Where nothing else tells that a URL is there. */
 const dottedHost = /^(?!["'`])(?:(?:[\w"'`-]|[^\0-\x7f])+(?:\.(?:[\w"'`-]|[^\0-\x7f])+)+|localhost|\[[0-9a-f:]+\])/i
 /** A host with a quote, a line break or a sign of another script inside. */
-const splitHost = /^[^\s()<>{}[\]|^\\,;=+&!*]*(?:[^\0-\x7f]|["'`])[\w.-]*\w\.?(?::\d+)?$|^[\w.-]*\w\.?(?::\d+)?$/
+const splitHost = /^[^\s()<>{}[\]|^\\,;=+&!*]*(?:[^\0-\x7f]|["'`])[\w.%-]*\w\.?(?::\d+)?$|^[\w.%-]*\w\.?(?::\d+)?$/
 
 /** The scheme and its slashes without what is dropped. */
 const headOf = (text: string, { start, body }: Uri): string => {
