@@ -161,8 +161,8 @@ const userAndHost = /^[^\s"'`\x7f/\\?#]*@(?:\w|\[[\da-f]*:)/i
 /** `/^https:\/\//i.test(x)`, `https:\/\/\w+`: the end or a part of a regular expression. */
 const isPattern = (text: string, start: number, body: number): boolean => {
   const rest = text.slice(body, body + longestHost)
-  if (userAndHost.test(rest)) return false
-  if (unitAt(text, body - 1) === backslash) return /^[bdsw](?:[+*?{\\\]]|\.(?![\w-]))/i.test(rest)
+  if (userAndHost.test(rest) || hasUser(text, start, body)) return false
+  if (unitAt(text, body - 1) === backslash) return /^[bdsw](?:[+*?{\\\]]|\.(?![\w-]|[^\0-\x7f]))/i.test(rest)
   // What ends here has begun before the scheme.
   const hasBegun = !/^[\s"'`\x7f]?$/.test(text.charAt(start - 1))
   return hasBegun && /^[dgimsuvy]{1,4}(?:[\s"'`\x7f),;\]}]|$)|^[dgimsuvy]{0,4}\.(?:test|exec)\(/.test(rest)

@@ -137,6 +137,7 @@ describe("scan: as a URL parser reads", () => {
     ["https:\\d.@evil.com/", "https:\\d.@evil.com/"],
     ["https:\\d.@[2001:db8::1]", "https:\\d.@[2001:db8::1]"],
     ["curl https:\\s*@evil.com", "https:\\s*@evil.com"],
+    ["https:\\d.\ufe0fevil.com", "https:\\d.\ufe0fevil.com"],
     ["http://0x7f.1/", "http://0x7f.1/"],
     ["http://017700000001/", "http://017700000001/"],
     ["http://[2001:db8::1]:80/x", "http://[2001:db8::1]:80/x"]
@@ -248,6 +249,7 @@ describe("scan: as a URL parser reads", () => {
     ["https:[x@evil.com", "https:[x@evil.com"],
     ["https:evil。com", "https:evil"],
     ["https:/d。evil.com", "https:/d"],
+    ["https:\\d+ :80@evil.com", "https:\\d+"],
     ["https:/g\t.evil.com", "https:/g"]
   ])("without slashes: %s", (text, expected) => assert.strictEqual(scanValue(text)[0], expected))
 
