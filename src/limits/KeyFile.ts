@@ -130,11 +130,7 @@ const KeyFile = Schema.Struct({
   })
 )
 
-export interface KeyBook {
-  readonly keys: ReadonlyArray<Key>
-  readonly teams: ReadonlyArray<Team>
-  readonly callers?: ReadonlyArray<RefusedCaller> | undefined
-}
+export type KeyBook = Pick<typeof KeyFile.Type, "keys" | "callers"> & { readonly teams: ReadonlyArray<Team> }
 export const emptyBook: KeyBook = { keys: [], teams: [] }
 
 const parse = parser(

@@ -123,18 +123,11 @@ const drainingAccount = (user: string, option: string, limit: number): Account =
   drain: limit / 60_000
 })
 
-/** A limit on use in a time. */
-export interface Budget extends Limit {
-  readonly account: Account
-  /** Absent where what was spent drains. */
-  readonly period?: Period | undefined
-  readonly unit: Unit
-}
-
 /** Millionths in a unit of a currency. */
 export const millionths = 1_000_000
 
-const budgetsFor = (caller: CallerIdentity, name: LimitName, now: number): ReadonlyArray<Budget> => {
+/** Limits on use in a time; without a period what was spent drains. */
+const budgetsFor = (caller: CallerIdentity, name: LimitName, now: number) => {
   const { option, per, unit } = kindOf(name)
   return limitsOf(caller, name).map((of) => {
     const period = per === "month" || per === "day" ? periodAt(per, now) : undefined
@@ -147,6 +140,8 @@ const budgetsFor = (caller: CallerIdentity, name: LimitName, now: number): Reado
     }
   })
 }
+
+export type Budget = ReturnType<typeof budgetsFor>[number]
 
 /** What every request of the caller's has to fit. */
 export const requestBudgets = (caller: CallerIdentity): ReadonlyArray<Budget> =>
