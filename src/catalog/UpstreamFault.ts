@@ -5,46 +5,33 @@
 import { arrayOf, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { meaningsOf } from "../wire/words.ts"
 
-/** The cloud reported that it failed. */
-export interface Refused {
-  readonly _tag: "Refused"
-  /** The HTTP status, or that which an error inside a 200 stands for. */
-  readonly status: number
-  /** The cloud's message, not yet scrubbed (`cloud/fault.ts`). */
-  readonly message: string | undefined
-  /** Seconds to wait, where the cloud named them. */
-  readonly retryAfter?: number | undefined
-  /** A safety system refused the prompt. */
-  readonly filtered: boolean
+/**
+ * The cloud reported that it failed, with an HTTP status, or that which an error inside a 200 stands for. `message` is the cloud's, not
+ * yet scrubbed (`cloud/fault.ts`), and `retryAfter` the seconds to wait, where it named them. `filtered`: a safety system refused the
+ * prompt.
+ */
+export const refused = (status: number, message: string | undefined, retryAfter?: number, filtered = false) => {
+  return { _tag: "Refused" as const, status, message, retryAfter, filtered }
 }
-
-/** The cloud sent something else than its API promises. */
-export interface Broken {
-  readonly _tag: "Broken"
-  /**
-   * - `cut`: a stream that ended without its own terminal event; never a success.
-   * - `shape`: a success status with a body that is no answer.
-   * - `event`: an event of a stream that cannot be read.
-   * - `finish`: the model ended without a usable answer.
-   */
-  readonly kind: "cut" | "shape" | "event" | "finish"
-  /** For the caller; quotes nothing of the cloud. */
-  readonly message: string
-}
-
-export type UpstreamFault = Refused | Broken
-
-export const refused = (
-  status: number,
-  message: string | undefined,
-  retryAfter?: number,
-  filtered = false
-): Refused => ({ _tag: "Refused", status, message, retryAfter, filtered })
+export type Refused = ReturnType<typeof refused>
 
 /** How OpenAI's APIs say that a safety system refused the prompt, with the status 400 (docs/upstreams.md#azure-openai). */
 export const isFiltered = ({ code }: JsonObject): boolean => code === "content_filter"
 
-const broken = (kind: Broken["kind"], message: string): Broken => ({ _tag: "Broken", kind, message })
+/**
+ * The cloud sent something else than its API promises. `message` is for the caller, and quotes nothing of the cloud.
+ * - `cut`: a stream that ended without its own terminal event; never a success.
+ * - `shape`: a success status with a body that is no answer.
+ * - `event`: an event of a stream that cannot be read.
+ * - `finish`: the model ended without a usable answer.
+ */
+const broken = (kind: "cut" | "shape" | "event" | "finish", message: string) => ({
+  _tag: "Broken" as const,
+  kind,
+  message
+})
+export type Broken = ReturnType<typeof broken>
+export type UpstreamFault = Refused | Broken
 
 export const cut = broken("cut", "the cloud that serves this model broke off its reply")
 export const invalidBody = broken("shape", "the cloud that serves this model sent a reply that cannot be read")
