@@ -13,7 +13,7 @@ import shipped from "./catalog.json" with { type: "json" }
 import { checkCatalog, checkCatalogJson, decodeJson, parseText } from "./checkCatalog.ts"
 import { clouds, fieldsByCloud } from "./clouds.ts"
 import type { Sites } from "./Partition.ts"
-import { type LeftOut, makeIndex, type Paths } from "./Resolver.ts"
+import { type Index, makeIndex, type Paths } from "./Resolver.ts"
 
 const { prices, quota, regions, weights } = Deployment.fields
 
@@ -134,7 +134,7 @@ export const loadCatalog = (files: CatalogFiles): Effect.Effect<Catalog, Catalog
   Effect.flatMap(readTexts(files), (texts) => Effect.fromResult(catalogOf(texts)))
 
 /** One line a reason: how many IDs are not served, why, and which they are. */
-export const leftOutLines = (leftOut: ReadonlyArray<LeftOut>): ReadonlyArray<string> =>
+export const leftOutLines = (leftOut: Index["leftOut"]): ReadonlyArray<string> =>
   leftOut.map(({ reason, ids }) => `${ids.length} model IDs are not served: ${reason}: ${ids.join(", ")}`)
 
 type CatalogStoreOptions = CatalogFiles & { readonly sites: Sites; readonly paths: Paths }

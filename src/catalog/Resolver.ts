@@ -167,12 +167,6 @@ const explainUnresolved = (id: string, purpose: Purpose, known: Known, mayUse: (
   return `${model} ${wrong}; ${others}${seeList}`
 }
 
-/** IDs that the partition table or a declaration keeps from being served. */
-export interface LeftOut {
-  readonly reason: string
-  readonly ids: ReadonlyArray<string>
-}
-
 /** The message of docs/api.md#counting-tokens. */
 const countingUnavailable = "Token counting is not yet available for this model. Estimate client-side for now."
 
@@ -208,7 +202,7 @@ export const requestable = (catalog: Catalog, sites: Sites, bound = bind(catalog
     if (reason === undefined) list.push(entry)
     else getOrInsert(leftOut, reason, () => []).push(entry.id)
   }
-  return { list, leftOut: [...leftOut].map(([reason, ids]): LeftOut => ({ reason, ids })) }
+  return { list, leftOut: [...leftOut].map(([reason, ids]) => ({ reason, ids })) }
 }
 
 /** The catalog as this process serves it. Immutable: a reload makes a new one. */

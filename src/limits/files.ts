@@ -15,15 +15,10 @@ const failures = Metric.counter("gateway_disk_failures_total", {
   incremental: true
 })
 
-interface Fault {
-  readonly reason: "full" | "quota" | "read-only" | "io"
-  readonly words: string
-}
-
-const full: Fault = { reason: "full", words: "the disk is full" }
-const broken: Fault = { reason: "io", words: "the disk has failed" }
+const full = { reason: "full", words: "the disk is full" }
+const broken = { reason: "io", words: "the disk has failed" }
 /** By the system's code, and by SQLite's primary one. */
-const faults: Readonly<Record<string, Fault>> = {
+const faults: Readonly<Record<string, typeof full>> = {
   ENOSPC: full,
   EDQUOT: { reason: "quota", words: "the disk quota is used up" },
   EROFS: { reason: "read-only", words: "the file system is read-only" },
@@ -40,7 +35,7 @@ export const codeOf = (cause: unknown): unknown => {
   return "code" in cause ? cause.code : "cause" in cause ? codeOf(cause.cause) : undefined
 }
 
-const faultOf = (cause: unknown): Fault | undefined => faults[String(codeOf(cause))]
+const faultOf = (cause: unknown) => faults[String(codeOf(cause))]
 
 /** What an error says, and in plain words, where a disk or a pipe without a reader is behind it. */
 export const writeProblem = (cause: unknown): string => {
