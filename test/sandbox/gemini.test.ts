@@ -29,6 +29,11 @@ const refused: ReadonlyArray<readonly [string, object, RegExp]> = [
     config({ seed: 2 ** 31 }),
     /^Invalid value at 'generation_config.seed' \(TYPE_INT32\), 2147483648$/
   ],
+  [
+    "two functions of one name",
+    ask("a", { tools: ["f", "g", "f"].map((name) => ({ functionDeclarations: [{ name }] })) }),
+    /^Duplicate function declaration found: f$/
+  ],
   ["contents that are no list", { contents: "a" }, /^Invalid value at 'contents'$/],
   ["an unknown field of a choice", ask("a", { toolConfig: { mode: "ANY" } }), /Unknown name "mode" at 'tool_config'/],
   [
@@ -82,6 +87,11 @@ const refused: ReadonlyArray<readonly [string, object, RegExp]> = [
     "a call without a signature",
     { contents: [user({ text: "a" }), model({ functionCall: { name: "f" } }), user(response())] },
     /missing a thought_signature/
+  ],
+  [
+    "the placeholder that only the Gemini API takes",
+    { contents: [user({ text: "a" }), model(call("f", "context_engineering_is_the_way_to_go")), user(response())] },
+    /Thought signature is not valid/
   ],
   [
     "a forged signature",

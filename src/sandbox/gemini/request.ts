@@ -28,8 +28,8 @@ const text: Shape<string> = typed((value) => typeof value === "string", "Invalid
 const struct = typed(isObject, "Invalid value at '{path}' (type.googleapis.com/google.protobuf.Struct)")
 const functionName = where(stringOf, (name) => /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/.test(name), misnamed)
 
-/** The documented values that stand for a missing signature. */
-const SKIP = ["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"]
+/** The documented value that stands for a missing signature. */
+const SKIP = "skip_thought_signature_validator"
 
 /** The text that a thought signature signs. `what`: a function's name, or `text`. */
 export const signed = (model: GeminiModel, what: string): string => `gemini:${model.base}:${what}`
@@ -136,7 +136,7 @@ const checkContents = (contents: ReadonlyArray<Content>, model: GeminiModel): vo
         [`Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call \`default_api:${name}\` , position ${index + 1}.`]:
           signature !== undefined || at > 0 || index < start,
         "Thought signature is not valid.":
-          signature === undefined || SKIP.includes(value) || isSigned(signed(model, name), value)
+          signature === undefined || value === SKIP || isSigned(signed(model, name), value)
       })
     }
   }
@@ -262,6 +262,8 @@ export const readGemini = (body: JsonObject, model: GeminiModel) => {
   checkGeneration(config, model)
   checkContents(contents, model)
   const tools = given.flatMap(({ functionDeclarations = [] }) => functionDeclarations)
+  const [twice] = [...Map.groupBy(tools, ({ name }) => name)].find(([, same]) => same.length > 1) ?? []
+  insist({ [`Duplicate function declaration found: ${twice}`]: twice === undefined })
   const schema = config.responseJsonSchema ?? config.responseSchema
   const plain = config.responseMimeType === "application/json" ? "json" : undefined
   const messages = contents.map(

@@ -8,6 +8,8 @@ import { callInput, isObjectText, parsedObject } from "../toolCalls.ts"
 
 /** Documented value for a call whose signature is lost (docs/upstreams.md#thought-signatures). */
 const skipSignature = "skip_thought_signature_validator"
+/** The other one, which clients send too, and Vertex refuses. */
+const refusedSignature = "context_engineering_is_the_way_to_go"
 
 /** `results` answer the calls of the turn before, and are a content of their own beside the user's words. */
 interface Content {
@@ -105,7 +107,7 @@ const assistantParts = (message: MessageOf<"assistant">, adjusted: Adjusted): Re
 /** Google's own field for it (docs/upstreams.md#thought-signatures, docs/decisions.md#tool-loops-that-survive-thinking). */
 const signatureOf = ({ extra_content }: MessageOf<"assistant"> | ToolCall): string | undefined => {
   const signature = textOf(objectOf(objectOf(extra_content).google).thought_signature)
-  return signature === "" ? undefined : signature
+  return signature === "" || signature === refusedSignature ? undefined : signature
 }
 
 /**

@@ -204,7 +204,8 @@ describe("contents", () => {
     ["x"],
     [{ google: null }],
     [{ google: { thought_signature: 1 } }],
-    [{ google: { thought_signature: "" } }]
+    [{ google: { thought_signature: "" } }],
+    [{ google: { thought_signature: "context_engineering_is_the_way_to_go" } }]
   ])("%j is no signature", (extra_content) => {
     const message = { role: "assistant", tool_calls: [{ ...call("x", "f", "{}"), extra_content }] }
     expect(JSON.stringify(contents(user("a"), message, result("x", "1")))).toContain(skip)
