@@ -196,6 +196,16 @@ layer(Sandbox.layer({ pace: 0 }))("the clouds", (it) => {
     })
   )
 
+  it.effect("refuse more than 25,000,000 bytes on Bedrock", () =>
+    Effect.gen(function* () {
+      const content = "a".repeat(25_000_000)
+      const long = { anthropic_version: "bedrock-2023-05-31", messages: [{ role: "user", content }] }
+      const got = yield* post(bedrock(govSonnet), onVertex(long))
+      assert.strictEqual(got.status, 400, got.text.slice(0, 200))
+      assert.match(messageIn(got), /^1 validation error detected: Value at 'body' failed to satisfy constraint: Member/)
+    })
+  )
+
   it.effect.each(taken)("take %j %j", ([target, body]) =>
     Effect.gen(function* () {
       const got = yield* post(target, body)

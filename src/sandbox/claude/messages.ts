@@ -71,11 +71,12 @@ const words = where(filled("messages"), (text) => /\S/.test(text), NO_BLANKS, "m
 const source = (types: ReadonlyArray<string>, others: ReadonlyArray<string> = []): Shape<Part> => {
   const base64 = closed("type data", { "media_type!": oneOf(types) }, ({ data, media_type: type }, path): Part => {
     const { valid, length, type: found } = sniff(data)
+    const size = stringOf(data).length
     const pdf = type === "application/pdf"
     insist({
       [`${path}: invalid base64 data`]: valid,
       [`${path.replace(".document.", ".pdf.")}.data: The PDF specified was not valid.`]: !pdf || found === type,
-      [`${path}: image exceeds 5 MB maximum: ${length} bytes > 5242880 bytes`]: pdf || length <= 5_242_880,
+      [`${path}: image exceeds 5 MB maximum: ${size} bytes > 5242880 bytes`]: pdf || size <= 5_242_880,
       "Could not process image": pdf || found.startsWith("image/"),
       [`${path}.data: The image was specified using the ${type} media type, but the image appears to be a ${found} image`]:
         found === type

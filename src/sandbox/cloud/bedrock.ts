@@ -118,7 +118,11 @@ const claudeAnswer = (request: CloudRequest, body: JsonObject, model: ClaudeMode
   return { directives, whole, stream: () => ({ ...sent, frames: events().map(frameOf) }) }
 }
 
+const TOO_LARGE =
+  "1 validation error detected: Value at 'body' failed to satisfy constraint: Member must have length less than or equal to 25000000"
+
 const modelAnswer = (models: Models, request: CloudRequest, id: string, operation: string): Answer => {
+  if (request.body.length > 25_000_000) throw unserved(TOO_LARGE)
   const body = parseBody(request.body)
   if (body === undefined) throw invalid("Malformed input request, please reformat your input and try again.")
   if (models.isEmbedding(id)) {
