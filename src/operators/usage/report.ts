@@ -6,7 +6,7 @@ import { escapeControls, escapeLines } from "../../wire/print.ts"
 import { table } from "../table.ts"
 import type { Verdict } from "./chainCheck.ts"
 import { type Place, showPlace } from "./readFiles.ts"
-import { type Dimension, type Group, type Summary, type Totals, times } from "./summary.ts"
+import { type Dimension, type Summary, type Totals, times } from "./summary.ts"
 
 type KeyNames = ReadonlyMap<string, string>
 
@@ -64,7 +64,7 @@ const columnsOf = (total: Totals) => [
   ...(total.cost === undefined ? [] : [cost])
 ]
 
-const rowsOf = ({ by, groups, rest }: Summary): ReadonlyArray<Group> =>
+const rowsOf = ({ by, groups, rest }: Summary) =>
   rest === undefined ? groups : [...groups, { values: by.map(() => "(other)"), totals: rest }]
 
 /** For a person who asked for CSV, beside it. */

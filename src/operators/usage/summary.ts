@@ -92,12 +92,6 @@ const valueOf = (dimension: Dimension, record: UsedRecord): string | null => {
   return tags !== undefined && tags !== null && Object.hasOwn(tags, name) ? (tags[name] ?? null) : null
 }
 
-export interface Group {
-  /** One for each dimension; null where the record has none. */
-  readonly values: ReadonlyArray<string | null>
-  readonly totals: Totals
-}
-
 export interface SummaryOptions {
   readonly by: ReadonlyArray<Dimension>
   /** Times as `toISOString` writes them: from (inclusive), to (exclusive). */
@@ -110,7 +104,8 @@ export interface SummaryOptions {
 export type Summary = ReturnType<ReturnType<typeof makeSumming>["result"]>
 
 export const makeSumming = ({ by, from, to, groups: maxGroups = 20_000 }: SummaryOptions) => {
-  const groups = new Map<string, Group>()
+  /** With a value for each dimension; null where the record has none. */
+  const groups = new Map<string, { readonly values: ReadonlyArray<string | null>; readonly totals: Totals }>()
   const total = emptyTotals()
   /** What came after the bound on groups. */
   let rest: Totals | undefined
