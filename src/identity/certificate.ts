@@ -54,12 +54,6 @@ export interface Authority {
 
 const clientAuth = "1.3.6.1.5.5.7.3.2"
 
-/** By its DER, because Node has no name of the algorithm before 24.9, and none of the digest of RSA-PSS. */
-const isSignedStrongly = ({ raw }: X509Certificate): boolean => {
-  const [, algorithm] = childrenOf(raw, elementAt(raw, 0, raw.length))
-  return algorithm !== undefined && isStrong(raw, algorithm)
-}
-
 export const isInTime = ({ validFromDate, validToDate }: X509Certificate, now: number): boolean =>
   validFromDate.getTime() <= now && now < validToDate.getTime()
 
@@ -79,11 +73,15 @@ const problemWith = (
 ) => {
   if (!isInTime(certificate, now)) return problem("the client certificate has expired or is not valid yet", "expired")
   if (!isInTime(issuer, now)) return problem("the authority of the client certificate has expired", "expired")
-  const { ca, keyUsage } = certificate
+  const { ca, keyUsage, raw } = certificate
   if (ca) return problem("the client certificate is an authority's")
   if (keyUsage !== undefined && !keyUsage.includes(clientAuth))
     return problem("the client certificate is not for clients")
-  if (!isSignedStrongly(certificate)) return problem("the client certificate is not signed with SHA-2")
+  // By its DER, because Node has no name of the algorithm before 24.9, and none of the digest of RSA-PSS.
+  const [, algorithm] = childrenOf(raw, elementAt(raw, 0, raw.length))
+  if (algorithm === undefined || !isStrong(raw, algorithm)) {
+    return problem("the client certificate is not signed with SHA-2")
+  }
   const current = lists.filter(({ nextUpdate }) => now < nextUpdate)
   if (needsList && current.length === 0)
     return problem("the revocation list of the client certificate's authority is out of date")

@@ -115,20 +115,13 @@ export const decode = <E>({ decoder, framingError, hold, onRead }: DecodeOptions
     })
     return {
       onArray: (chunks) => {
-        const events: Array<Event> = []
-        let bytes = 0
-        let failure: FramingFailure | undefined
-        for (const chunk of chunks) {
-          bytes += chunk.length
-          const decoded = decoder.feed(chunk)
-          for (const event of decoded.events) events.push(event)
-          failure = decoded.failure
-          if (failure !== undefined) break
-        }
+        const bytes = Buffer.concat(chunks)
+        const decoded = decoder.feed(bytes)
+        const { events } = decoded
         onRead(events)
-        if (failure !== undefined) return step({ events, failure })
+        if (decoded.failure !== undefined) return step(decoded)
         const before = pending
-        pending = events.length > 0 ? 0 : pending + bytes
+        pending = events.length > 0 ? 0 : pending + bytes.length
         const refused = pending === before ? undefined : hold(pending - before)
         return { emit: events, end: refused === undefined ? undefined : Effect.fail(refused) }
       },
