@@ -86,8 +86,6 @@ export class CatalogError extends Data.TaggedError("CatalogError")<{
   }
 }
 
-const pollInterval = "2 seconds"
-
 const readCatalog = (file: string): Effect.Effect<string, CatalogError> =>
   Effect.mapError(readRegularText(file), ({ isMissing, message }) => {
     const problem = isMissing ? message : `it cannot be read: ${message}`
@@ -166,7 +164,7 @@ const make = Effect.fnUntraced(function* ({ sites, paths, ...files }: CatalogSto
       version: (text) => text,
       read: readCatalog(file),
       initial: initial.text,
-      every: pollInterval,
+      every: "2 seconds",
       take: Effect.fnUntraced(function* (text) {
         // The other file may have changed with it, and not be read yet.
         const next = { ...(yield* readTexts(files)), [role]: { file, text } }

@@ -115,13 +115,12 @@ export const outsidePartition = (model: string): string | undefined => {
     : `${outside}. is an inference profile of regions outside the partition table, which has only ${inside.join("., ")}.`
 }
 
-/** A Bedrock model that is named by its ARN is served by the ARN's region. */
-const arnRegion = (model: string): string | undefined => /^arn:[a-z-]+:[a-z-]+:([^:]*):/.exec(model)?.[1]
-
 /** Every place that a deployment would be served from. */
 const placesServing = (deployment: Deployment, site: Site): ReadonlyArray<string> => {
   if (cloudFacts[deployment.cloud].hostIsPlace) return [site.place]
-  const named = [deployment.model, deployment.countModel ?? ""].map(arnRegion)
+  // A Bedrock model that is named by its ARN is served by the ARN's region.
+  const models = [deployment.model, deployment.countModel ?? ""]
+  const named = models.map((model) => /^arn:[a-z-]+:[a-z-]+:([^:]*):/.exec(model)?.[1])
   const count = deployment.countModel === undefined ? undefined : site.countPlace
   return [...(deployment.regions ?? [site.place]), count, ...named].filter((place) => place !== undefined)
 }

@@ -15,7 +15,6 @@ import { makeView } from "./view.ts"
 const maxViewers = 32
 /** What a viewer may leave unread, in bytes; a slower one is cut off, and its browser connects again. */
 const maxUnread = 4 * 1024 * 1024
-const interval = "2 seconds"
 
 /** `view` makes the text of an event. */
 export const makeViewers = Effect.fnUntraced(function* (view: Effect.Effect<string>) {
@@ -23,7 +22,7 @@ export const makeViewers = Effect.fnUntraced(function* (view: Effect.Effect<stri
     Effect.map((text) => [printEvents([{ data: text }])]),
     Effect.catchCause((cause) => Effect.as(Effect.logError("The status page cannot be filled", cause), []))
   )
-  const events = yield* Stream.fromEffectSchedule(shown, Schedule.spaced(interval)).pipe(
+  const events = yield* Stream.fromEffectSchedule(shown, Schedule.spaced("2 seconds")).pipe(
     Stream.flattenIterable,
     Stream.share({ capacity: 1, strategy: "sliding", replay: 1 })
   )

@@ -46,10 +46,6 @@ export const processState = ({ snapshot }: Activity["Service"], now: number) => 
 
 export type ProcessState = ReturnType<typeof processState>
 
-/** How often a process posts its state while a page is open, and how often it otherwise checks whether one is. */
-const busy = "2 seconds"
-const idle = "4 seconds"
-
 /** A replica of an earlier version says nothing of files. */
 const parse = (text: string): ReadonlyArray<ProcessState> =>
   Result.getOrElse(
@@ -65,7 +61,8 @@ export const makeReplicas = Effect.fnUntraced(function* (own: () => ProcessState
     .post(instance, () => JSON.stringify(own()))
     .pipe(
       Effect.orElseSucceed(() => false),
-      Effect.flatMap((open) => Effect.sleep(open ? busy : idle)),
+      // Without a page it only checks whether one is open.
+      Effect.flatMap((open) => Effect.sleep(open ? "2 seconds" : "4 seconds")),
       Effect.forever,
       Effect.forkScoped
     )
