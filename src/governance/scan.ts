@@ -116,26 +116,37 @@ function* pass(text: string, sink: Sink): Slices<void> {
 }
 
 /** The scheme and the host: a URL that is found again with its escapes undone is the same one. */
-const originOf = (destination: string): string =>
-  (/^[^/\\:]*:?[/\\]*[^/\\?#]*/.exec(destination)?.[0] ?? "").toLowerCase()
+const originOf = (destination: string): string => {
+  const [, scheme = "", host = ""] = /^([^/\\:]*:?)[/\\]*([^/\\?#]*)/.exec(destination) ?? []
+  return (scheme + host).toLowerCase()
+}
 
-/** `raw` is the text with one level of escapes undone. */
-function* passStrict(text: string, raw: string, collector: Collector): Slices<void> {
+/** Collects destinations; `again`: only those of other origins than before. */
+const makeFound = (collector: Collector) => {
   const origins = new Set<string>()
-  const read = (whole: string, all: boolean): Slices<void> => {
-    const found = (destination: string): void => {
+  return (again: boolean) =>
+    (destination: string): void => {
       const origin = originOf(destination)
-      if (all || !origins.has(origin)) collector.add(destination)
+      if (!again || !origins.has(origin)) collector.add(destination)
       if (origins.size < 10_000) origins.add(origin)
     }
+}
+type Add = ReturnType<typeof makeFound>
+
+/** `raw` is the text with one level of escapes undone. */
+function* passStrict(text: string, raw: string, add: Add): Slices<void> {
+  const read = (whole: string, again: boolean): Slices<void> => {
+    const found = add(again)
     return pass(whole, { found, gap: (from, to) => bareHosts(whole, from, to, found) })
   }
-  yield* read(text, true)
+  yield* read(text, false)
   const plain = yield* undisguise(text)
-  if (plain !== text) yield* read(plain, false)
-  yield* hiddenInBase64(plain, (decoded) => read(decoded, false))
-  yield* shares(raw, collector.add)
+  if (plain !== text) yield* read(plain, true)
+  yield* hiddenInBase64(plain, (decoded) => read(decoded, true))
+  yield* shares(raw, add(false))
 }
+
+const codePoints = /\\u[\da-f]{4}/i
 
 /** Also where it is cut. What begins otherwise, such as a command, has no escapes of JSON's: `https:\t.co` is a URL. */
 const isJson = (text: string): boolean => /^\s*["[{]/.test(text)
@@ -153,8 +164,12 @@ const isJson = (text: string): boolean => /^\s*["[{]/.test(text)
 export function* collectArguments(json: string, mode: ScanMode, collector: Collector): Slices<void> {
   const certain = isJson(json)
   const text = yield* unescapeJson(json, maxEscapeLevels, certain)
-  if (mode === "spec") yield* pass(text, { found: collector.add })
-  else yield* passStrict(text, certain ? yield* unescapeJson(json, 1, true) : json, collector)
+  const once = certain ? yield* unescapeJson(json, 1, true) : json
+  const add = makeFound(collector)
+  if (mode === "spec") yield* pass(text, { found: add(false) })
+  else yield* passStrict(text, once, add)
+  // A tool that reads no JSON in the value takes these as they are: a host ends at the backslash.
+  if (codePoints.test(once)) yield* pass(once, { found: add(true) })
 }
 
 /** The destinations in tool input that is already parsed: those of its JSON text. */

@@ -25,6 +25,22 @@ const slicesOf = (slices: Slices<unknown>): number => {
 
 const one = (text: string) => JSON.stringify({ field: text })
 
+describe("scan: a code point of JSON within a value is read in both ways", () => {
+  it.each<[text: string, expected: ReadonlyArray<string>]>([
+    ["https://a.example\\u002eb.example/x", ["https://a.example.b.example/x", "https://a.example"]],
+    ["https://a.example\\u0040b.example/x", ["https://a.example@b.example/x", "https://a.example"]],
+    ["http://1.2.3.4\\u002e5/", ["http://1.2.3.4.5/", "http://1.2.3.4"]],
+    ["ping 1.2.3.4\\u0039\\u0039 -c1", ["1.2.3.4"]],
+    ["https:\\u002f\\u0061.example", ["https:/a.example", "https:\\u002f"]],
+    // The same origin is named once.
+    ['{"url":"https:\\/\\/a.example\\/caf\\u00e9"}', ["https://a.example/café"]],
+    ["https://a.example/x\\u00e9", ["https://a.example/xé"]],
+    ["caf\\u00e9: 1.2", []]
+  ])("%j", (text, expected) => {
+    assert.deepStrictEqual(scanArguments(one(text)), expected)
+  })
+})
+
 describe("scan: what must be flagged", () => {
   it.each<[what: string, text: string, expected: ReadonlyArray<string>]>([
     ["https", "https://a.example/x?y=1#z", ["https://a.example/x?y=1#z"]],
@@ -121,7 +137,6 @@ describe("scan: as a URL parser reads", () => {
     ["https\t:\\nexample.com", "https:\\nexample.com"],
     ["https:////////////\\nexample.com", "https://nexample.com"],
     ["wss\n:\\t.example", "wss:\\t.example"],
-    ["https:\\u002f\\u0061.example", "https:/a.example"],
     ["file:\\\\host\\share", "file:\\host"],
     ["ftp:/\\/\\d.example", "ftp://\\d.example"],
     ["https:/my?x=1", "https:/my?x=1"],
