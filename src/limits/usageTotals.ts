@@ -37,15 +37,6 @@ export const usageTotalsOf = ({ spent }: Pick<Ledger["Service"], "spent">, { key
   })
 }
 
-interface Batch {
-  readonly id: string
-  readonly charges: ReadonlyArray<Charge>
-  /** When keys were used last. */
-  readonly used: ReadonlyArray<Charge>
-  /** Whether the store has its hold, which the settlement ends: so it counts once, however often it is sent. */
-  held: boolean
-}
-
 /** Of a hold that holds nothing; its settlement counts after it, too. */
 const lease = Duration.minutes(1)
 
@@ -56,19 +47,19 @@ export const makeUsageAccumulator = Effect.fnUntraced(function* (
 ) {
   const sums = new Map<string, { readonly account: Account; amount: number }>()
   const used = new Map<string, number>()
-  /** Sent again until the store has it. */
-  let batch: Batch | undefined
-
-  const add = (account: Account, amount: number): void => {
-    getOrInsert(sums, account.name, () => ({ account, amount: 0 })).amount += amount
+  /** What was used since the last one. `held`: whether the store has its hold, which the settlement ends, so that it counts once. */
+  const nextBatch = () => {
+    const last = [...used].map(([user, amount]): Charge => ({ account: lastUseAccount(user), amount }))
+    const next = { id: crypto.randomUUID(), charges: [...sums.values()], used: last, held: false }
+    sums.clear()
+    used.clear()
+    return next
   }
+  /** Sent again until the store has it. */
+  let batch: ReturnType<typeof nextBatch> | undefined
+
   const write = Effect.gen(function* () {
-    if (batch === undefined && used.size > 0) {
-      const last = [...used].map(([user, amount]): Charge => ({ account: lastUseAccount(user), amount }))
-      batch = { id: crypto.randomUUID(), charges: [...sums.values()], used: last, held: false }
-      sums.clear()
-      used.clear()
-    }
+    if (used.size > 0) batch ??= nextBatch()
     if (batch === undefined) return
     const { charges, held, id } = batch
     yield* watch(ledger.raise(batch.used))
@@ -91,7 +82,8 @@ export const makeUsageAccumulator = Effect.fnUntraced(function* (
     const month = periodAt("month", startedAt)
     const settled = new Set(budgetsOf(caller, startedAt).map(({ account }) => account.name))
     const addUnsettled = (account: Account, amount: number): void => {
-      if (amount > 0 && !settled.has(account.name)) add(account, amount)
+      if (amount <= 0 || settled.has(account.name)) return
+      getOrInsert(sums, account.name, () => ({ account, amount: 0 })).amount += amount
     }
     for (const user of [id, ...(team === undefined ? [] : [teamUser(team.name)])]) {
       addUnsettled(accountOf(user, month, "tokens"), tokens)
