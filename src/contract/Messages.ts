@@ -44,7 +44,7 @@ const customTool = object({
 const maxBetas = 16_384
 const fewBetas = Schema.makeFilter<Schema.Json>(
   (given) =>
-    [given].flat().reduce((size: number, beta) => size + 1 + (typeof beta === "string" ? beta.length : 0), 0) <=
+    [given].flat().reduce((size: number, beta) => size + 1 + (typeof beta === "string" ? beta.length : 0), -1) <=
     maxBetas,
   { message: `at most ${maxBetas.toLocaleString("en-US")} characters`, toJsonSchema: () => ({}) }
 )

@@ -227,7 +227,9 @@ describe("what passes through", () => {
 
   it("betas, but no more than a request needs", async () => {
     const base = message("claude-sonnet-4-5:il5")
-    assert.strictEqual((await create({ ...base, anthropic_beta: "b,".repeat(8000) })).status, 200)
+    for (const anthropic_beta of ["b".repeat(16_384), ["b".repeat(8_192), "b".repeat(8_191)], "b,".repeat(8_000)]) {
+      assert.strictEqual((await create({ ...base, anthropic_beta })).status, 200)
+    }
     for (const anthropic_beta of ["b,".repeat(9000), ["b,".repeat(9000)], Array.from({ length: 9000 }, () => "b")]) {
       const got = await create({ ...base, anthropic_beta })
       refused(got, 400, "invalid_request_error", /^anthropic_beta: at most 16,384 characters$/)
