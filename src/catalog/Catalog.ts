@@ -158,6 +158,8 @@ export const Beta = Schema.Struct({
       textLike(/^\w+(\[\])?(\.\w+(\[\])?)*(=\w+)?$/u, "a field of a beta is a path like a.b, tools[].c or a.b=text")
     )
   ),
+  /** The field of a tool that asks for it on the vendor's own API. The clouds that have the beta refuse the field. */
+  toolField: Schema.optionalKey(Schema.NonEmptyString),
   /** How the types of its tools begin. */
   tools: Names,
   /** Types of its blocks. */

@@ -89,7 +89,7 @@ export const applyBetas = (
     else adjusted.removed(`anthropic-beta.${beta}`)
   }
   const isSent = (beta: Beta) => [...sent].some((one) => isOf(beta, one))
-  /** Whether a tool or block is removed: it needs its beta, which is added where the endpoint takes it. */
+  /** Whether the endpoint lacks a beta that is needed; it is added where the endpoint takes it. */
   const lacks = (beta: Beta | undefined): boolean => {
     if (beta === undefined || isSent(beta)) return false
     const own = allowed.find((one) => isOf(beta, one))
@@ -98,6 +98,10 @@ export const applyBetas = (
     adjusted.changed("anthropic-beta", undefined, own)
     return false
   }
+  const isAsked = ({ toolField }: Beta) =>
+    toolField !== undefined && arrayOf(body.tools).some((tool) => objectOf(tool)[toolField] === true)
+  table.filter(isAsked).forEach(lacks)
+  /** Whether a tool or a block is removed: its beta is lacking. */
   const ofTool = (type = "") => lacks(table.find(({ tools }) => tools?.some((start) => type.startsWith(start))))
   const ofBlock = (type = "") => lacks(table.find(({ blocks }) => blocks?.includes(type)))
   const kept = withoutBlocks(withoutTools(body, ofTool, adjusted), ofBlock, adjusted)

@@ -120,6 +120,27 @@ describe.each(models)("%s", (model) => {
     assert.deepStrictEqual([body.tools, betas, named], [[search, deferred], beta, []])
   })
 
+  it("a tool whose input is to be streamed as it is made brings the beta along where there is one, and loses its field", async () => {
+    const streaming = "fine-grained-tool-streaming-2025-05-14"
+    const ask = (eager: boolean, headers = {}) =>
+      create(message(model, "hi", { tools: [tool, { ...tool, name: "b", eager_input_streaming: eager }] }), headers)
+    const removed = "tools.eager_input_streaming:removed"
+    const isBedrock = model.endsWith("il5")
+    for (const [{ body, betas, named }, sent, more] of [
+      [await ask(true), isBedrock, isBedrock ? [`anthropic-beta:unset->${streaming}`] : []],
+      [await ask(false), false, []],
+      [
+        await ask(true, { "anthropic-beta": streaming }),
+        isBedrock,
+        isBedrock ? [] : [`anthropic-beta.${streaming}:removed`]
+      ]
+    ] as const) {
+      assert.deepStrictEqual(body.tools, [tool, { ...tool, name: "b" }])
+      assert.strictEqual(betas, sent ? streaming : "")
+      assert.deepStrictEqual(named, [...more, removed])
+    }
+  })
+
   it("what a search found comes back with its beta", async () => {
     const found = [{ type: "tool_reference", tool_name: "get_weather" }]
     const messages = [user(text("a")), { role: "assistant", content: [use] }, user(result(found))]
