@@ -1,6 +1,6 @@
 /** The flags of tool calls: of a whole reply, and of a streamed reply, whose calls are collected from their pieces. */
 import type { Governance, GovernanceFlag } from "../contract/Governance.ts"
-import { runNow, type Slices, sliceCharacters } from "../wire/slices.ts"
+import { runNow, type Slices } from "../wire/slices.ts"
 import { collectArguments, collectValue, type Found, makeCollector, type ScanMode } from "./scan.ts"
 
 /** The flag for what was found in one call; undefined where nothing was (docs/api.md#governance-flag). */
@@ -57,8 +57,8 @@ interface Call {
   reopened: boolean
 }
 
-/** Most characters that are scanned in one step, which takes about a millisecond. */
-const maxInOneStep = 64 * 1024
+/** Most characters that are scanned in one step, which takes about a millisecond, and in strict mode three at most. */
+const maxInOneStep = 4 * 1024
 /** What a call costs beside its text, in characters. */
 const perCall = 64
 /** What a piece takes beside its text, in the same. */
@@ -162,7 +162,7 @@ export const makeAccumulator = (mode: ScanMode = "spec") => {
         if (call.found !== undefined) continue
         yield* foundIn(call, mode)
         size += call.size + perCall
-        if (size < sliceCharacters) continue
+        if (size <= maxInOneStep) continue
         size = 0
         yield
       }

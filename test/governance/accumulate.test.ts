@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { governanceOf } from "../../src/governance/accumulate.ts"
+import { governanceOf, makeAccumulator } from "../../src/governance/accumulate.ts"
 import { accumulating, flagCall } from "../support/flagCall.ts"
 
 const flag = (id: string, name: string, ...destinations: ReadonlyArray<string>) => ({
@@ -110,6 +110,17 @@ describe("accumulator", () => {
     calls.append(0, 'y"')
     assert.deepStrictEqual(calls.flags(), [flag("c1", "get", "xx://y")])
     assert.deepStrictEqual(calls.flags(), calls.flags())
+  })
+
+  it.each([
+    [4_000, 1],
+    [5_000, 2]
+  ])("a call of %i characters leaves %i slices to the end of the stream", (length, slices) => {
+    const calls = makeAccumulator("strict")
+    calls.add({ type: "start", key: 0, id: "c1", name: "get" }, 0)
+    calls.add({ type: "append", key: 0, text: "x".repeat(length) }, 0)
+    calls.add({ type: "end", key: 0 }, 0)
+    assert.lengthOf([...calls.scan(), "last"], slices)
   })
 
   it("has no flags when there is nothing", () => {
