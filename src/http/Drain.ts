@@ -53,22 +53,30 @@ const withdrawn = (what: string) =>
 const revokedError = withdrawn("API key")
 const withdrawnError = withdrawn("token or certificate")
 
-/** Made once; then has `end` called when a stream of the caller's may not go on. Returns how to unsubscribe. */
+/** Made once; then fails when what runs for the caller may not go on. */
 export const makeTerminations = Effect.gen(function* () {
   const keys = yield* Keys
   const identity = Option.getOrUndefined(yield* Effect.serviceOption(Identity))
   const { onExpired } = yield* Drain
   // Nothing is kept for a caller between its streams: callers with tokens and certificates are without number.
-  return (caller: CallerIdentity, end: (error: GatewayError) => void): (() => void) => {
-    const credential = keys.credentialOf(caller)
-    const stops = [
-      onExpired(end),
-      keys.onEnd(credential, () => end(isCallerId(credential) ? withdrawnError : revokedError)),
-      identity?.onEnd(caller, () => end(withdrawnError))
-    ]
-    return () => {
-      for (const stop of stops) stop?.()
-    }
-  }
+  return (caller: CallerIdentity) =>
+    Effect.suspend(() => {
+      const credential = keys.credentialOf(caller)
+      const stops: Array<(() => void) | undefined> = []
+      return Effect.callback<never, GatewayError>((resume) => {
+        const end = (error: GatewayError) => resume(Effect.fail(error))
+        stops.push(
+          onExpired(end),
+          keys.onEnd(credential, () => end(isCallerId(credential) ? withdrawnError : revokedError)),
+          identity?.onEnd(caller, () => end(withdrawnError))
+        )
+      }).pipe(
+        Effect.ensuring(
+          Effect.sync(() => {
+            for (const stop of stops) stop?.()
+          })
+        )
+      )
+    })
 })
-export type OnTermination = Effect.Success<typeof makeTerminations>
+export type Terminations = Effect.Success<typeof makeTerminations>

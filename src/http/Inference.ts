@@ -23,7 +23,7 @@ import type { Counts, NamesModel, Prepared, Ready, Surface } from "../surfaces/S
 import { adjustedHeaders } from "../vendors/adjustments.ts"
 import { inSlices } from "../wire/slices.ts"
 import { bodyReader } from "./body.ts"
-import { makeTerminations, type OnTermination } from "./Drain.ts"
+import { makeTerminations, type Terminations } from "./Drain.ts"
 import { Guarding, type ReplyGuards } from "./Guarding.ts"
 import { CurrentRecord, failWith, type RequestRecord } from "./RequestRecord.ts"
 import { makeResend } from "./refusedFields.ts"
@@ -47,7 +47,7 @@ const makeReserve = (
   limit: RateLimit["Service"],
   quota: Quota["Service"],
   cloud: CloudQuota["Service"],
-  onTermination: OnTermination
+  terminated: Terminations
 ) =>
   Effect.fnUntraced(function* (caller: CallerIdentity, record: RequestRecord, { prepared, route }: Ready<Prepared>) {
     const { bodies, maxOutput, stream } = prepared
@@ -65,17 +65,13 @@ const makeReserve = (
     // Last, because it may wait.
     if (deployment.quota === undefined) return
     const load = { requests: bodies.length, tokens: input + output }
-    const terminated = Effect.callback<never, GatewayError>((resume) => {
-      const stop = onTermination(caller, (error) => resume(Effect.fail(error)))
-      return Effect.sync(stop)
-    })
     const used = () => {
       // A request that the cloud does not take has used no tokens.
       const isTaken = record.sent && record.failure !== "upstream-invalid"
       const requests = record.attempts.filter(({ sent }) => sent).length
       return { requests, tokens: totalOf(record.charged) ?? (isTaken ? undefined : 0) }
     }
-    yield* Effect.raceFirst(cloud.take(deployment, deployment.quota, caller, load, used), terminated)
+    yield* Effect.raceFirst(cloud.take(deployment, deployment.quota, caller, load, used), terminated(caller))
   })
 
 const totalOf = (tokens: Tokens | undefined): number | undefined => tokens && tokens.input + tokens.output
@@ -84,9 +80,9 @@ const make = Effect.gen(function* () {
   const settings = yield* Settings
   const catalog = yield* CatalogStore
   const clouds = yield* servingClouds
-  const onTermination = yield* makeTerminations
-  const reserve = makeReserve(yield* RateLimit, yield* Quota, yield* CloudQuota, onTermination)
-  const streamReply = makeStreamReply(settings, onTermination)
+  const terminated = yield* makeTerminations
+  const reserve = makeReserve(yield* RateLimit, yield* Quota, yield* CloudQuota, terminated)
+  const streamReply = makeStreamReply(settings, terminated)
   const wholeReply = makeWholeReply(settings)
   const resend = makeResend()
   const ceilings = {

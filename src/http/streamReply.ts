@@ -14,7 +14,7 @@ import type { Protocol } from "../stream/Frame.ts"
 import { reply } from "../stream/reply.ts"
 import type { Prepared, Ready } from "../surfaces/Surface.ts"
 import { inSlices } from "../wire/slices.ts"
-import type { OnTermination } from "./Drain.ts"
+import type { Terminations } from "./Drain.ts"
 import type { ReplyGuards } from "./Guarding.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
@@ -43,7 +43,7 @@ const response = {
 
 type Limits = Pick<GatewaySettings, "heartbeat" | "scanMode" | "streamIdleTimeout">
 
-export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
+export const makeStreamReply = (limits: Limits, terminated: Terminations) =>
   Effect.fnUntraced(function* (options: StreamReplyOptions) {
     const { protocol, prepared, route, provider, record, replyGuards } = options
     const fiber = yield* Effect.fiber
@@ -107,7 +107,7 @@ export const makeStreamReply = (limits: Limits, onTermination: OnTermination) =>
       idle: limits.streamIdleTimeout,
       lastBytesAt: () => record.attempts.at(-1)?.lastBytesAt ?? 0,
       deadline: options.deadline,
-      onTermination: (end) => (record.caller === undefined ? () => {} : onTermination(record.caller, end)),
+      terminated: record.caller === undefined ? Effect.never : terminated(record.caller),
       // A call that has ended well did not fail because its caller reads slowly.
       onEnd: (error) => {
         if (progress.end === undefined) callSpan()?.fail(error)

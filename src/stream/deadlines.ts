@@ -29,8 +29,8 @@ export interface DeadlineOptions {
   readonly lastBytesAt: () => number
   /** When the whole reply must have ended, in milliseconds of `performance.now()`. */
   readonly deadline: number
-  /** Calls `end` when the reply must end for another reason: a revoked key, a server that stops. Returns how to unsubscribe. */
-  readonly onTermination: (end: (error: GatewayError) => void) => () => void
+  /** Fails when the reply must end for another reason: a revoked key, a server that stops. */
+  readonly terminated: Effect.Effect<never, GatewayError>
   /** Called with why the reply is ended, before the call is given up. */
   readonly onEnd: (error: GatewayError) => void
   /** Ends the connection of a caller that has not read the end of a reply that was ended so. */
@@ -115,7 +115,7 @@ const watch = Effect.fnUntraced(function* <A>(
   activity: Activity,
   reader: Fiber.Fiber<unknown, unknown>
 ) {
-  const { deadline, destroy, lastBytesAt, onEnd, onTermination } = options
+  const { deadline, destroy, lastBytesAt, onEnd, terminated } = options
   const heartbeat = Duration.toMillis(options.heartbeat)
   const idle = Duration.toMillis(options.idle)
   const late = Effect.gen(function* () {
@@ -132,11 +132,7 @@ const watch = Effect.fnUntraced(function* <A>(
       yield* Effect.sleep(Math.max(1, Math.min(deadline, idleAt, activity.emittedAt + heartbeat) - at))
     }
   })
-  const terminated = Effect.callback<GatewayError>((resume) => {
-    const unsubscribe = onTermination((error) => resume(Effect.succeed(error)))
-    return Effect.sync(unsubscribe)
-  })
-  const error = yield* Effect.raceFirst(late, terminated)
+  const error = yield* Effect.raceFirst(late, Effect.flip(terminated))
   onEnd(error)
   yield* Fiber.interrupt(reader)
   yield* Queue.fail(queue, error)

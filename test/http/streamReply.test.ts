@@ -44,9 +44,10 @@ it.effect("a key may begin another stream when its caller has the last event", (
     const record = makeRecord()
     record.endStream = Effect.sync(() => void seen.push("free"))
     const events = saying("one", "two").map((event) => ({ event: event.type, data: JSON.stringify(event) }))
-    const { body } = yield* makeStreamReply(limits, () => () => {})(
-      replyOf(record, Stream.rechunk(Stream.fromIterable(events), 1))
-    )
+    const { body } = yield* makeStreamReply(
+      limits,
+      () => Effect.never
+    )(replyOf(record, Stream.rechunk(Stream.fromIterable(events), 1)))
     if (body._tag !== "Stream") return assert.fail(body._tag)
     yield* Stream.runForEach(body.stream, (bytes) =>
       Effect.sync(() => {
@@ -66,10 +67,11 @@ it.effect("a call that is refused leaves no timers: the request may be sent agai
     const record = makeRecord()
     record.caller = { id: "a", name: "a" }
     let watching = 0
-    const watch = () => {
-      watching++
-      return () => void watching--
-    }
+    const watch = () =>
+      Effect.callback<never>(() => {
+        watching++
+        return Effect.sync(() => void watching--)
+      })
     const refused = new GatewayError({ reason: "invalid", message: "refused" })
     const error = yield* Effect.flip(makeStreamReply(limits, watch)(replyOf(record, Stream.fail(refused))))
     assert.strictEqual(error, refused)
@@ -80,7 +82,7 @@ it.effect("a call that is refused leaves no timers: the request may be sent agai
 it.effect("a defect before the first frame is no caller that left", () =>
   Effect.gen(function* () {
     const record = makeRecord()
-    yield* Effect.exit(makeStreamReply(limits, () => () => {})(replyOf(record, Stream.die("a defect"))))
+    yield* Effect.exit(makeStreamReply(limits, () => Effect.never)(replyOf(record, Stream.die("a defect"))))
     assert.isUndefined(record.streamEnd)
   }).pipe(Effect.scoped)
 )
@@ -88,7 +90,7 @@ it.effect("a defect before the first frame is no caller that left", () =>
 it.effect("a caller that leaves before the first frame is recorded as one that left", () =>
   Effect.gen(function* () {
     const record = makeRecord()
-    const stream = makeStreamReply(limits, () => () => {})(replyOf(record, Stream.never))
+    const stream = makeStreamReply(limits, () => Effect.never)(replyOf(record, Stream.never))
     yield* Fiber.interrupt(yield* Effect.forkChild(stream, { startImmediately: true }))
     assert.strictEqual(record.streamEnd, "cancelled")
   }).pipe(Effect.scoped)
@@ -98,9 +100,10 @@ it.effect("the first event is the first one", () =>
   Effect.gen(function* () {
     let now = 0
     const record = Object.assign(makeRecord(), { now: () => ++now })
-    const { body } = yield* makeStreamReply(limits, () => () => {})(
-      replyOf(record, Stream.rechunk(Stream.make(ping, ping), 1))
-    )
+    const { body } = yield* makeStreamReply(
+      limits,
+      () => Effect.never
+    )(replyOf(record, Stream.rechunk(Stream.make(ping, ping), 1)))
     if (body._tag !== "Stream") return assert.fail(body._tag)
     yield* Stream.runDrain(body.stream)
     assert.deepStrictEqual([record.events, record.firstEventAt], [2, 1])
@@ -119,7 +122,7 @@ it.effect("a reply is that of the last attempt", () =>
       return { span, sent: true, region: "r", lastBytesAt: 0 }
     }
     const record = Object.assign(makeRecord(), { attempts: [attemptOf("first"), attemptOf("second")] })
-    yield* Effect.scoped(makeStreamReply(limits, () => () => {})(replyOf(record, Stream.succeed(ping))))
+    yield* Effect.scoped(makeStreamReply(limits, () => Effect.never)(replyOf(record, Stream.succeed(ping))))
     assert.deepStrictEqual(seen, ["second began", "second ended"])
   })
 )
@@ -135,7 +138,7 @@ it.live("a call is silent while no bytes of its last attempt come", () =>
     }
     const record = Object.assign(makeRecord(), { attempts: [{ ...attempt, lastBytesAt: 0 }, last] })
     const late = Stream.fromEffect(Effect.delay(Effect.succeed(ping), "150 millis"))
-    const stream = makeStreamReply({ ...limits, streamIdleTimeout: Duration.millis(50) }, () => () => {})
+    const stream = makeStreamReply({ ...limits, streamIdleTimeout: Duration.millis(50) }, () => Effect.never)
     assert.strictEqual((yield* stream(replyOf(record, late))).status, 200)
   }).pipe(Effect.scoped)
 )
@@ -144,7 +147,7 @@ it.effect("the events of a call that is refused count for nothing", () =>
   Effect.gen(function* () {
     const record = makeRecord()
     const refusal = { event: "error", data: '{"type":"error","error":{"type":"overloaded_error","message":"no"}}' }
-    const stream = makeStreamReply(limits, () => () => {})
+    const stream = makeStreamReply(limits, () => Effect.never)
     yield* Effect.flip(stream(replyOf(record, Stream.succeed(refusal))))
     assert.isUndefined(record.firstEventAt)
     yield* stream(replyOf(record, Stream.succeed(ping)))

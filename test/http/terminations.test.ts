@@ -1,9 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer } from "effect"
-import type { GatewayError } from "../../src/catalog/GatewayError.ts"
 import { Drain, makeTerminations } from "../../src/http/Drain.ts"
 import { Keys, makeAccess } from "../../src/limits/Keys.ts"
-import { called } from "../support/called.ts"
 
 /** Callers by their IDs, and those that are refused. */
 const make = Effect.gen(function* () {
@@ -19,7 +17,7 @@ const make = Effect.gen(function* () {
     }
   }
   const drain = Context.get(yield* Layer.build(Drain.layer), Drain)
-  const onEndOf = yield* makeTerminations.pipe(
+  const terminated = yield* makeTerminations.pipe(
     Effect.provideService(
       Keys,
       Keys.of({
@@ -39,11 +37,7 @@ const make = Effect.gen(function* () {
       Effect.sync(() => refused.add(id)),
       access.check
     )
-  const stream = (id: string) =>
-    Effect.forkChild(
-      called<GatewayError>((end) => onEndOf({ id, name: id }, end)),
-      { startImmediately: true }
-    )
+  const stream = (id: string) => Effect.forkChild(Effect.flip(terminated({ id, name: id })), { startImmediately: true })
   return { drain, refuse, stream, waiting: () => waiting }
 })
 
@@ -71,7 +65,7 @@ describe("the end of a stream", () => {
   ])("comes to all streams of a caller that is refused, and to no others: $id", ({ id, message }) =>
     Effect.scoped(
       Effect.gen(function* () {
-        const { drain, refuse, stream } = yield* make
+        const { drain, refuse, stream, waiting } = yield* make
         const streams = [yield* stream(id), yield* stream(id)]
         const other = yield* stream("another")
         yield* refuse(id)
@@ -79,8 +73,11 @@ describe("the end of a stream", () => {
           expect(yield* Fiber.join(fiber)).toMatchObject({ message, reason: "unauthenticated", code: "revoked" })
         }
         expect(other.pollUnsafe()).toBeUndefined()
+        expect(waiting()).toBe(1)
         yield* drain.expire
         expect((yield* Fiber.join(other)).message).toContain("shutting down")
+        yield* Fiber.join(yield* stream("late"))
+        expect(waiting()).toBe(0)
       })
     )
   )

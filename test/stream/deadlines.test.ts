@@ -38,10 +38,9 @@ const running = async (limits: { readonly [L in "heartbeat" | "idle" | "ceiling"
     idle: Duration.millis(limits.idle ?? 60_000),
     deadline: performance.now() + (limits.ceiling ?? 60_000),
     lastBytesAt: () => seen.lastBytesAt,
-    onTermination: (listener) => {
-      end = listener
-      return () => {}
-    },
+    terminated: Effect.callback((resume) => {
+      end = (error) => resume(Effect.fail(error))
+    }),
     onEnd: () => {},
     destroy: () => {
       seen.cutOff++

@@ -45,7 +45,7 @@ export const replied = (
       idle: Duration.minutes(1),
       lastBytesAt: () => 0,
       deadline: performance.now() + 60_000,
-      onTermination: () => () => {},
+      terminated: Effect.never,
       onEnd: nothing,
       destroy: nothing
     })
