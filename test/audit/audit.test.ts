@@ -193,7 +193,7 @@ describe("a command's audit events", () => {
       return stdout
     }
     await done("teams", "create", "blue", "--rpm", "100")
-    const created = await done("keys", "create", "--name", "x", "--rpm", "60")
+    const created = await done("keys", "create", "--name", "x", "--rpm", "60", "--levels", "il5", "--team", "blue")
     const id = /key_\w+/.exec(created)?.[0] ?? ""
     await done("teams", "set", "blue", "--none", "rpm", "--streams", "5")
     await done("keys", "set", id, "--rpm", "900")
@@ -208,10 +208,10 @@ describe("a command's audit events", () => {
     const actor = { kind: "operator" as const, user: userInfo().username, host: hostname() }
     for (const event of events) assert.deepStrictEqual(event.actor, actor)
     assert.deepStrictEqual(
-      events.map(({ audit, detail }) => [audit, detail?.changes]),
+      events.map(({ audit, detail }) => [audit, detail?.changes ?? detail?.given]),
       [
-        ["team.created", undefined],
-        ["key.created", undefined],
+        ["team.created", "rpm 100"],
+        ["key.created", "rpm 60, levels il5, team blue"],
         ["team.changed", "rpm 100 -> none, streams none -> 5"],
         ["key.changed", "rpm 60 -> 900"],
         ["key.changed", "enabled -> disabled"],

@@ -168,6 +168,12 @@ const shown = (value: Changeable[Field]): string => {
   return Array.isArray(value) ? value.join(",") : String(value)
 }
 
+/** What a key or a team is given, as `rpm 60, levels il5`. */
+export const givenTo = (holder: Changeable): string =>
+  [...limits, ...others]
+    .flatMap(([option, field]) => (holder[field] === undefined ? [] : [`${option} ${shown(holder[field])}`]))
+    .join(", ") || "no limits"
+
 /** What comes of it, and the changes as `rpm 60 -> 900, streams none -> 5`. Fails where nothing would change. */
 export const changeLimits = <A extends Key | Team>(before: A, given: Changeable, none: string | undefined) => {
   const options = "digest" in before ? [...limits, ...others] : limits

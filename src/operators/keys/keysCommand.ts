@@ -8,6 +8,7 @@ import { digestOf, newSecret } from "../../limits/Keys.ts"
 import { fail, type OperatorError } from "../../wire/OperatorError.ts"
 import {
   changeLimits,
+  givenTo,
   itemsOf,
   parseExpires,
   parseGiven,
@@ -81,10 +82,10 @@ export const createKey = Effect.fnUntraced(function* (
     const team = yield* parseGiven(options.team, parseTeam(teams))
     const digest = digestOf(secret)
     const key: Key = { id, name, digest, created: now, acknowledged: now, expires, team, tags, ...fields }
-    return { book: { keys: [...keys, key] }, result: undefined }
+    return { book: { keys: [...keys, key] }, result: key }
   })
-  yield* changeBook(file, add)
-  yield* auditDone("key.created", { key_id: id, name })
+  const key = yield* changeBook(file, add)
+  yield* auditDone("key.created", { key_id: id, name, given: givenTo(key) })
   return `Created key ${id} (${name}) in ${file}.\n\n${secretText(secret)}\n${rules.notice ?? usageNotice}\n`
 })
 

@@ -4,7 +4,7 @@ import { auditDone } from "../../audit/Audit.ts"
 import type { Limits } from "../../contract/Security.ts"
 import { changeBook, type KeyBook, type Team } from "../../limits/KeyFile.ts"
 import { fail } from "../../wire/OperatorError.ts"
-import { changeLimits, isShortName, parseLimits } from "./keyOptions.ts"
+import { changeLimits, givenTo, isShortName, parseLimits } from "./keyOptions.ts"
 
 export const createTeam = Effect.fnUntraced(function* (file: string, name: string, limits: Limits) {
   if (!isShortName(name)) {
@@ -18,7 +18,7 @@ export const createTeam = Effect.fnUntraced(function* (file: string, name: strin
       ? fail(`there is a team ${name} already. Change its limits: npm run gateway -- teams set ${name} …`)
       : Effect.succeed({ book: { teams: [...teams, team] }, result: undefined })
   )
-  yield* auditDone("team.created", { team: name })
+  yield* auditDone("team.created", { team: name, given: givenTo(team) })
   return `Created team ${name} in ${file}. Give it keys: npm run gateway -- keys create --name NAME --team ${name}\n`
 })
 
