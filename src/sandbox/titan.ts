@@ -40,14 +40,17 @@ export const embedTitan = (body: JsonObject): JsonObject => {
   const { inputText, dimensions = 1024, normalize, embeddingTypes, ...others } = body
   const [stray] = Object.keys(others)
   const text = stringOf(inputText)
+  const length = [...text].length
   const size = numberOf(dimensions) ?? 0
   const types = arrayOf(embeddingTypes)
   const rules = {
     [`#: extraneous key [${stray}] is not permitted`]: stray === undefined,
     "#: required key [inputText] not found": inputText !== undefined,
     "#/inputText: expected type: String": typeof inputText === "string",
-    "expected minLength: 1, actual: 0": text.length >= 1,
-    [`expected maxLength: ${MAX_CHARACTERS}, actual: ${text.length}`]: text.length <= MAX_CHARACTERS,
+    "expected minLength: 1, actual: 0": length >= 1,
+    [`expected maxLength: ${MAX_CHARACTERS}, actual: ${length}`]: length <= MAX_CHARACTERS,
+    "#/normalize: expected type: Boolean": normalize === undefined || typeof normalize === "boolean",
+    "#/embeddingTypes: expected type: JSONArray": embeddingTypes === undefined || Array.isArray(embeddingTypes),
     [`#/dimensions: ${printed(dimensions)} is not a valid enum value`]: [256, 512, 1024].includes(size),
     "#/embeddingTypes/0: not a valid enum value": types.every((type) => type === "float" || type === "binary")
   }
@@ -56,8 +59,8 @@ export const embedTitan = (body: JsonObject): JsonObject => {
   const long = `400 Bad Request: Too many input tokens. Max input tokens: ${MAX_TOKENS}, request input token count: ${tokens}`
   insist({ [long]: tokens <= MAX_TOKENS })
   const raw = vectorOf(text, size)
-  const length = normalize === false ? 1 : Math.hypot(...raw)
-  const float = raw.map((value) => value / length)
+  const norm = normalize === false ? 1 : Math.hypot(...raw)
+  const float = raw.map((value) => value / norm)
   const binary = float.map((value) => (value > 0 ? 1 : 0))
   const floats = types.length === 0 || types.includes("float")
   return {

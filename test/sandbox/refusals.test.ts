@@ -33,6 +33,33 @@ const refused: ReadonlyArray<readonly [Target, body: unknown, message: RegExp]> 
     onVertex({ anthropic_version: "bedrock-2023-05-31" }),
     /^Invocation of model ID anthropic\.claude-sonnet-4-5-20250929-v1:0 with on-demand throughput isn’t supported/
   ],
+  ...[
+    [{ normalize: "yes" }, /#\/normalize: expected type: Boolean/] as const,
+    [{ embeddingTypes: "binary" }, /#\/embeddingTypes: expected type: JSONArray/] as const
+  ].map(([over, message]) => [bedrock(titan), { inputText: "a", ...over }, message] as const),
+  ...(["chat/completions", "responses"] as const).flatMap((path) => {
+    const body = path === "responses" ? inResponses : inChat
+    return [
+      [openai(path), body({ service_tier: 5 }), /^Invalid value: '5'\. Supported values are: 'auto', 'default'/],
+      [openai(path), body({ temperature: "x" }), /^Invalid type for 'temperature': expected a number/],
+      [openai(path), body({ top_logprobs: { toString: "x" } }), /^Invalid type for 'top_logprobs': expected a number/]
+    ] as const
+  }),
+  [openai("responses"), inResponses({ include: ["nope"] }), /^Invalid value: 'nope'\. Supported values are: 'file_/],
+  ...["document", "search_result"].map((type) => {
+    const source = type === "document" ? { type: "text", media_type: "text/plain", data: "a" } : "a"
+    const block = { type, source, citations: { x: 1 }, ...(type === "document" ? {} : { title: "a", content: [] }) }
+    const body = onVertex({ messages: [{ role: "user", content: [block] }] })
+    return [claude(sonnet), body, /\.citations\.x: Extra inputs are not permitted$/] as const
+  }),
+  ...[undefined, "foo", 5].map(
+    (name) =>
+      [
+        claude(sonnet),
+        onVertex({ tools: [{ type: "bash_20250124", name }] }),
+        /^tools\.0\.bash_20250124\.name: Input should be 'bash'$/
+      ] as const
+  ),
   [bedrock(titan), {}, /^Malformed input request: #: required key \[inputText\] not found/],
   [bedrock(titan), { inputText: 5 }, /^Malformed input request: #\/inputText: expected type: String/],
   [bedrock(titan, "invoke-with-response-stream"), { inputText: "a" }, /doesn't support this operation/],
@@ -203,6 +230,15 @@ layer(Sandbox.layer({ pace: 0 }))("the clouds", (it) => {
       const got = yield* post(bedrock(govSonnet), onVertex(long))
       assert.strictEqual(got.status, 400, got.text.slice(0, 200))
       assert.match(messageIn(got), /^1 validation error detected: Value at 'body' failed to satisfy constraint: Member/)
+    })
+  )
+
+  it.effect("stream Gemini's replies as one array where no events are asked for", () =>
+    Effect.gen(function* () {
+      const got = yield* post(gemini("streamGenerateContent"), onGemini({}))
+      const replies: ReadonlyArray<object> = JSON.parse(got.text)
+      assert.isAbove(replies.length, 1)
+      for (const reply of replies) assert.property(reply, "candidates")
     })
   )
 

@@ -33,6 +33,11 @@ describe("a vector", () => {
       assert.isBelow(Math.abs(near(a, b)), 0.25, `${a}, ${b}`)
   })
 
+  it("counts the characters of a text, and not their halves", () => {
+    assert.throws(() => embedTitan({ inputText: "👍".repeat(30_000) }), /Too many input tokens/)
+    assert.throws(() => embedTitan({ inputText: "👍".repeat(50_001) }), /maxLength: 50000, actual: 50001/)
+  })
+
   it("spreads a word over several dimensions, so that one that is shared by chance counts little", () => {
     assert.isBelow(Math.max(...vectorOf("a").map(Math.abs)), 0.5)
   })

@@ -79,6 +79,8 @@ const toolOf = ({ platform, model: { version }, betas }: ClaudeContext): Shape<C
     const kind = stringOf(type)
     if (kind === "" || kind === "custom") return custom(value, `${path}.custom`)
     if (marker !== undefined) cache(marker, `${path}.custom.cache_control`)
+    const [, fixed] = /^(bash|computer|memory|web_search)_\d/.exec(kind) ?? []
+    if (fixed !== undefined) oneOf([fixed])(name, `${path}.${kind}.name`)
     const known = serverTool.test(kind) && !(platform === "bedrock" && kind.startsWith("web_search"))
     insist({ [`tool type '${kind}' is not supported for this model`]: known })
     const unsearched = `Input tag '${kind}' found using 'type' does not match any of the expected tags: 'bash_20250124', 'custom'`

@@ -106,12 +106,14 @@ const shared = { cache_control: cache }
 const names = { "id!": matching(/^[a-zA-Z0-9_-]+$/), "name!": matching(/^[a-zA-Z0-9_-]{1,200}$/) }
 const called = { ...shared, ...names, "input!": dictionary }
 
+const citing: Shape = (value, path) => value === null || closed("enabled")(value, path)
+
 const blocks: Readonly<Record<string, Shape<Part>>> = {
   image: closed("type", { ...shared, "source!": image }, ({ source }) => source),
-  document: closed("type title context citations", { ...shared, "source!": document }, ({ source }) => source),
+  document: closed("type title context", { ...shared, citations: citing, "source!": document }, ({ source }) => source),
   search_result: closed(
-    "type citations",
-    { ...shared, "source!": text, "title!": text, "content!": list(dictionary) },
+    "type",
+    { ...shared, citations: citing, "source!": text, "title!": text, "content!": list(dictionary) },
     ({ content }) => ({ media: "a search result", tokens: countTokens(JSON.stringify(content)) })
   ),
   tool_use: closed("type caller toolset_name", called, ({ id, name, input }) => ({

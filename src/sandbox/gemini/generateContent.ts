@@ -105,5 +105,7 @@ export const playGemini = (request: CloudRequest, body: JsonObject, model: Gemin
     garbage: "data: {not json\r\n\r\n",
     error: ({ status, message }: Failure) => event(googleError(status, message))
   })
-  return { directives, stream: streams && stream, whole: () => jsonReply(200, whole) }
+  // Without `alt=sse` the replies of a stream are one array.
+  const sent = () => jsonReply(200, streams ? streamed() : whole)
+  return { directives, stream: streams && request.query.get("alt") === "sse" && stream, whole: sent }
 }

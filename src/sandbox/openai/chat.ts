@@ -81,7 +81,7 @@ const requestOf = (model: GptModel, hosted: boolean) => {
     `max_tokens is too large: ${limit}. This model supports at most ${most} completion tokens.`
   const limit = where(shared.tokens(1), (limit) => limit <= most, tooMany)
   return closed(
-    "model stream stream_options seed tool_choice parallel_tool_calls metadata store service_tier modalities prediction prompt_cache_retention presence_penalty frequency_penalty " +
+    "model stream stream_options seed tool_choice parallel_tool_calls metadata store modalities prediction prompt_cache_retention presence_penalty frequency_penalty " +
       "logprobs",
     {
       "messages!": messagesOf(model),
@@ -91,6 +91,7 @@ const requestOf = (model: GptModel, hosted: boolean) => {
       max_tokens: inlineReasoning ? limit : noMaxTokens,
       reasoning_effort: shared.effortOf(model),
       verbosity: shared.verbosity,
+      service_tier: shared.tier,
       ...shared.sampling,
       ...shared.identifiers,
       stop: (stop) => (typeof stop === "string" ? [stop] : arrayOf(stop)),

@@ -145,19 +145,26 @@ const toolsOf = list(
 
 const schema = closed("type description schema strict", { "name!": text }, ({ schema }) => objectOf(schema))
 
+const included = word(
+  ...["file_search_call.results", "web_search_call.results", "web_search_call.action.sources"],
+  ...["message.input_image.image_url", "computer_call_output.output.image_url", "code_interpreter_call.outputs"],
+  ...["reasoning.encrypted_content", "message.output_text.logprobs"]
+)
 const summary = word("auto", "concise", "detailed")
 
 const requestOf = (model: GptModel) => {
   const { maxOutputTokens: most } = model
   const tooMany = shared.outside(`integer above maximum value. Expected a value <= ${most}`)
   return closed(
-    "model instructions tool_choice parallel_tool_calls metadata stream stream_options store include " +
-      "prompt_cache_retention max_tool_calls service_tier " +
+    "model instructions tool_choice parallel_tool_calls metadata stream stream_options store " +
+      "prompt_cache_retention max_tool_calls " +
       // Codex sends it to every provider, and Azure takes it.
       "client_metadata",
     {
       "input!": inputOf(model),
       max_output_tokens: where(shared.tokens(16), (limit) => limit <= most, tooMany),
+      include: list(included),
+      service_tier: shared.tier,
       ...shared.sampling,
       ...shared.identifiers,
       previous_response_id: never((id) => `Previous response with id '${printed(id)}' not found.`),

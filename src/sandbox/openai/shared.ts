@@ -7,7 +7,7 @@ import { arrayOf, type Json, type JsonObject, objectOf, parseBody, printed, stri
 import { fileOf, sniff } from "../media.ts"
 import type { GptModel, Models } from "../models.ts"
 import { schemasIn } from "../schemas.ts"
-import { anything, quoted, type Shape, shapesIn, under } from "../shape.ts"
+import { quoted, type Shape, shapesIn, under } from "../shape.ts"
 import { digest } from "../signature.ts"
 import type { Part, Tool, Turn } from "../turn.ts"
 
@@ -60,6 +60,7 @@ export const word = (...words: ReadonlyArray<string>): Shape<string> =>
     (value): value is string => words.some((one) => one === value),
     (value) => `Invalid value: '${printed(value)}'. Supported values are: ${quoted(words)}.`
   )
+export const tier = word("auto", "default", "flex", "priority", "scale")
 export const verbosity = word("low", "medium", "high")
 
 export const unsupported = (name: string): string =>
@@ -143,10 +144,11 @@ export const outside = (bound: string) => (value: unknown) =>
   `Invalid '{path}': ${bound}, but got ${printed(value)} instead.`
 
 const upTo = (most: number, kind = "decimal") => {
+  const number = typed((value) => typeof value === "number", `Invalid type for '{path}': expected a number (${kind}).`)
   const least = outside(`${kind} below minimum value. Expected a value >= 0`)
-  const positive = where(anything, (value) => typeof value !== "number" || value >= 0, least)
+  const positive = where(number, (value) => value >= 0, least)
   const tooMuch = outside(`${kind} above maximum value. Expected a value <= ${most}`)
-  return where(positive, (value) => typeof value !== "number" || value <= most, tooMuch)
+  return where(positive, (value) => value <= most, tooMuch)
 }
 export const sampling = { temperature: upTo(2), top_p: upTo(1), top_logprobs: upTo(20, "integer") }
 
