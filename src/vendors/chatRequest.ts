@@ -74,6 +74,14 @@ export const parallelFor = (chat: ChatRequest, effort: Effort, adjusted: Adjuste
 /** In a history there may be names that a model made up; OpenAI's APIs take those that a tool may have. */
 export const historyName = (name: string): string => name.slice(0, 64).replace(/[^a-zA-Z0-9_-]/g, "_") || "unnamed"
 
+/** The name of a format's schema, in these letters, too. Other vendors have no such name, so any is given. */
+export const schemaName = (given: Json | undefined, adjusted: Adjusted): string => {
+  const name = textOf(given)
+  const sent = historyName(name ?? "")
+  if (sent !== name) adjusted.changed("response_format.json_schema.name", name, sent)
+  return sent
+}
+
 /** The ID of a call in a history, which other vendors make longer: too long a one is shortened the same way in a call and in its result. */
 export const historyId = (id: string, longest: number): string => (id.length <= longest ? id : digestId(id, 32))
 

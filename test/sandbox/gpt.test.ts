@@ -51,6 +51,11 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, ("azure" | "bedro
     { prompt_cache_key: "k".repeat(65) },
     /^Invalid 'prompt_cache_key': string too long.+ 65/
   ],
+  [
+    "a format with a name of other letters",
+    { response_format: { type: "json_schema", json_schema: { name: "a b", schema: closed({}) } } },
+    /^Invalid 'response_format\.json_schema\.name': string does not match pattern\./
+  ],
   ["max_tokens", { max_tokens: 5 }, /'max_tokens' is not supported/],
   [
     "too high a limit",

@@ -27,6 +27,11 @@ const refusedResponses: ReadonlyArray<readonly [string, object, RegExp, number?]
     { user: "u".repeat(65) },
     /^Invalid 'user': string too long.+ maximum length 64, but got .+ 65 instead/
   ],
+  [
+    "a format with a name of other letters",
+    { text: { format: { type: "json_schema", name: "a b", schema: {} } } },
+    /^Invalid 'text\.format\.name': string does not match pattern\./
+  ],
   ["a call without its output", { input: [user("a"), called] }, /No tool output found for function call call_1/],
   [
     "an output without its call",

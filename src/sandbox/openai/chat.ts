@@ -71,7 +71,7 @@ const checkMessages = (messages: ReadonlyArray<Message>, given: ReadonlyArray<Js
 }
 
 const tool = closed("type", { "function!": shared.toolOf }, (tool) => tool.function)
-const schema = closed("description schema strict", { "name!": text }, ({ schema }) => objectOf(schema))
+const schema = closed("description schema strict", { "name!": shared.name }, ({ schema }) => objectOf(schema))
 const noMaxTokens = never(`${shared.unsupported("max_tokens")} Use 'max_completion_tokens' instead.`)
 const json_schema = closed("type", { "json_schema!": schema }, (format) => format.json_schema)
 

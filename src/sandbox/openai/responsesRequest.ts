@@ -143,7 +143,7 @@ const toolsOf = list(
   })
 )
 
-const schema = closed("type description schema strict", { "name!": text }, ({ schema }) => objectOf(schema))
+const schema = closed("type description schema strict", { "name!": shared.name }, ({ schema }) => objectOf(schema))
 
 const included = word(
   ...["file_search_call.results", "web_search_call.results", "web_search_call.action.sources"],

@@ -47,6 +47,11 @@ export const textUpTo = (longest: number): Shape<string> =>
 const id = textUpTo(64)
 export const identifiers = { user: id, safety_identifier: id, prompt_cache_key: id }
 
+/** The letters of a name. */
+const LETTERS =
+  "Invalid '{path}': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+export const name = where(textUpTo(64), (name) => /^[a-zA-Z0-9_-]+$/.test(name), LETTERS)
+
 const EMPTY = "Invalid '{path}': empty array. Expected an array with minimum length 1, but got an empty array instead."
 export const filled = <A>(shape: Shape<A>): Shape<ReadonlyArray<A>> =>
   where(list(shape), (items) => items.length > 0, EMPTY)
@@ -102,14 +107,12 @@ export const textPart: Shape<Part> = (value) => ({ text: stringOf(objectOf(value
 
 export const toolOf = (value: unknown, path: string): Tool => {
   const { name: given, description, parameters = null } = objectOf(value)
-  const name = stringOf(given)
+  const called = name(stringOf(given), `${path}.name`)
   const schema = objectOf(parameters)
-  const pattern = "does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
-  insist({ [`Invalid '{path}': string ${pattern}`]: /^[a-zA-Z0-9_-]{1,64}$/.test(name) }, `${path}.name`)
   const bare = schemasIn(schema, ["anyOf", "allOf", "oneOf", "prefixItems"]).find(
     ([, { type, items }]) => [type].flat().includes("array") && items === undefined
   )
-  const invalidSchema = `Invalid schema for function '${name}':`
+  const invalidSchema = `Invalid schema for function '${called}':`
   const rules = {
     [`${invalidSchema} schema must be a JSON Schema of 'type: "object"', got 'type: ${JSON.stringify(schema.type ?? "None")}'.`]:
       parameters === null || schema.type === "object",
@@ -120,7 +123,7 @@ export const toolOf = (value: unknown, path: string): Tool => {
     [`${invalidSchema} In context=${tuple(bare?.[0] ?? [])}, array schema missing items.`]: bare === undefined
   }
   insist(rules, `${path}.parameters`)
-  return { name, description: stringOf(description), schema }
+  return { name: called, description: stringOf(description), schema }
 }
 
 export const chosen = (name: string, tools: ReadonlyArray<Tool>): Turn["choice"] => {

@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/ChatMessage.ts"
-import { compact, type Json, type JsonObject, omitNull, textOf } from "../../wire/json.ts"
+import { compact, type Json, type JsonObject, objectOf, omitNull, textOf } from "../../wire/json.ts"
 import { type Adjusted, reportRemoved, reportUnread } from "../adjustments.ts"
 import {
   assistantTexts,
@@ -15,6 +15,7 @@ import {
   historyName,
   openaiParametersOf,
   parallelFor,
+  schemaName,
   shortIdentifiers,
   stopsOf,
   toolsOf
@@ -58,6 +59,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
       // SDKs send null for what is absent, and the upstreams' schemas refuse it.
       ...omitNull(chat, (name) => !ownFields.has(name) && !refused.includes(name)),
       ...shortIdentifiers(chat, adjusted),
+      ...namedFormat(chat, adjusted),
       stop: stops.length === 0 ? undefined : (textOf(chat.stop) ?? stops),
       model: deployment.model,
       messages: messagesOf(chat.messages),
@@ -142,6 +144,16 @@ const toolFor = (tool: Tool, adjusted: Adjusted): JsonObject => {
       strict
     })
   }
+}
+
+// The format of the answer
+
+/** `response_format` of a schema, as it came but for its name. */
+const namedFormat = ({ response_format }: ChatRequest, adjusted: Adjusted): JsonObject => {
+  const { json_schema, ...format } = objectOf(response_format)
+  if (format.type !== "json_schema") return {}
+  const schema = objectOf(json_schema)
+  return { response_format: { ...format, json_schema: { ...schema, name: schemaName(schema.name, adjusted) } } }
 }
 
 // Sampling and limits

@@ -15,6 +15,7 @@ import {
   historyName,
   openaiParametersOf,
   parallelFor,
+  schemaName,
   shortIdentifiers,
   stopsOf,
   toolsOf
@@ -52,7 +53,7 @@ export const request: Dialect["request"] = (chat, { model, deployment }, adjuste
       store: false,
       reasoning: model.thinking.api === "effort" ? { effort } : undefined,
       max_output_tokens: limitFor(chat, adjusted),
-      text: formatFor(chat),
+      text: formatFor(chat, adjusted),
       ...sampling(chat, isSupported(model.sampling, effort !== "none"), adjusted),
       ...toolsFor(chat, model, effort, adjusted),
       stream: chat.stream === true ? true : undefined
@@ -131,9 +132,10 @@ const toolFor = (tool: Tool, adjusted: Adjusted): JsonObject => {
 // The format of the answer
 
 /** `response_format` and `verbosity`: the same words in another place. */
-const formatFor = (chat: ChatRequest): JsonObject | undefined => {
+const formatFor = (chat: ChatRequest, adjusted: Adjusted): JsonObject | undefined => {
   const { type = "text", json_schema } = objectOf(chat.response_format)
-  const { name, description, schema, strict } = objectOf(type === "json_schema" ? json_schema : undefined)
+  const { description, schema, strict, ...given } = objectOf(type === "json_schema" ? json_schema : undefined)
+  const name = type === "json_schema" ? schemaName(given.name, adjusted) : undefined
   const format = type === "text" ? undefined : omitNull({ type, name, description, schema, strict })
   const verbosity = chat.verbosity ?? undefined
   return format === undefined && verbosity === undefined ? undefined : compact({ format, verbosity })

@@ -63,6 +63,17 @@ const rows: ReadonlyArray<readonly [model: string, fields: Fields, change: strin
       [model, { [name]: "k".repeat(65) }, `${name}:plain->sha256`] as const
     ])
   ),
+  ...["gpt-5.1:il5", "gpt-5.6-terra:il5"].flatMap((model) =>
+    [
+      ["MyApp::Spam", "MyApp::Spam->MyApp__Spam"],
+      ["a b", "a?b->a_b"],
+      [undefined, "unset->unnamed"]
+    ].map(([name, change]) => {
+      const json_schema = { name, schema: several(1, {}) }
+      const named = `response_format.json_schema.name:${change}`
+      return [model, { response_format: { type: "json_schema", json_schema } }, named] as const
+    })
+  ),
   ["gpt-5.1:il5", { messages: tooled }, undefined],
   ["gpt-5.6-terra:il5", { messages: tooled }, undefined],
   ["claude-sonnet-4-5:il5", { ...quiet, tools: strict(21, several(1, {})) }, loose],

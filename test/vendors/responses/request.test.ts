@@ -88,6 +88,13 @@ describe("requests", () => {
     expect(say(azure, { messages }).messages).toMatchObject([{ tool_calls: [call("x", "functions_get", "{}")] }])
   })
 
+  it.each([terra, azure])("%# name a schema as the API takes it", (route) => {
+    const sent = (name: string) =>
+      JSON.stringify(say(route, { response_format: { type: "json_schema", json_schema: { name, schema: {} } } }))
+    expect(sent("Spam-1_x")).toContain('"name":"Spam-1_x"')
+    expect(sent("é".repeat(65))).toContain(`"name":"${"_".repeat(64)}"`)
+  })
+
   it.each([
     [terra, 64],
     [azure, 40]
