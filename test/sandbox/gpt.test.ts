@@ -117,6 +117,11 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, ("azure" | "bedro
     /^Invalid 'messages\[1\]\.tool_calls\[0\]\.id': string too long\. .+ maximum length 40, but got .+ length 41 instead\.$/
   ],
   [
+    "a name of other letters",
+    { messages: [{ ...user("a"), name: "Bob Smith" }] },
+    /^Invalid 'messages\[0\]\.name': string does not match pattern\./
+  ],
+  [
     "a result without its call",
     { messages: [user("a"), { role: "tool", tool_call_id: "x", content: "b" }] },
     /must be a response to a preceeding message/

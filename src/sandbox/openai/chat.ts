@@ -29,20 +29,24 @@ const messagesOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
   const plain = { text: shared.textPart, file }
   const image_url: Shape<Part> = (part, path) => shared.imageOf(model, objectOf(objectOf(part).image_url).url, path)
   const message = (role: Message["role"], types: Readonly<Record<string, Shape<Part>>>): Shape<Message> => {
-    const fields = { content: shared.contentOf(types) }
-    return closed("role name", fields, ({ content }, path) => ({ role, parts: required(content, path) }))
+    const fields = { name: shared.name, content: shared.contentOf(types) }
+    return closed("role", fields, ({ content }, path) => ({ role, parts: required(content, path) }))
   }
-  const answer = { content: shared.contentOf({ ...plain, refusal: () => ({}) }), tool_calls: list(call) }
-  const result = { content: shared.contentOf(plain), tool_call_id: callId }
+  const answer = {
+    name: shared.name,
+    content: shared.contentOf({ ...plain, refusal: () => ({}) }),
+    tool_calls: list(call)
+  }
+  const result = { name: shared.name, content: shared.contentOf(plain), tool_call_id: callId }
   const roles: Readonly<Record<string, Shape<Message>>> = {
     system: message("system", plain),
     developer: message("system", plain),
     user: message("user", { ...plain, image_url }),
-    assistant: closed("role name refusal annotations audio", answer, ({ content, tool_calls = [], refusal }, path) => {
+    assistant: closed("role refusal annotations audio", answer, ({ content, tool_calls = [], refusal }, path) => {
       const silent = tool_calls.length > 0 || typeof refusal === "string" ? [] : undefined
       return { role: "assistant", parts: [...required(content ?? silent, path), ...tool_calls] }
     }),
-    tool: closed("role name", result, ({ content, tool_call_id: id = "" }, path) => ({
+    tool: closed("role", result, ({ content, tool_call_id: id = "" }, path) => ({
       role: "user",
       parts: [{ result: { id, content: textIn(required(content, path)) } }]
     }))

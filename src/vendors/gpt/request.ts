@@ -62,7 +62,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
       ...namedFormat(chat, adjusted),
       stop: stops.length === 0 ? undefined : (textOf(chat.stop) ?? stops),
       model: deployment.model,
-      messages: messagesOf(chat.messages),
+      messages: messagesOf(chat.messages, adjusted),
       tools: noTools ? undefined : toolsOf(chat).map((given) => toolFor(given, adjusted)),
       max_completion_tokens: chatMaxTokens(chat),
       reasoning_effort: model.thinking.api === "effort" ? effort : undefined,
@@ -85,7 +85,7 @@ const ownField: Readonly<Partial<Record<ChatMessage["role"], string>>> = { assis
  * What an assistant goes on to say behind a call is one message with it, because the call's result must come right behind that. Its
  * texts are joined once: each to all before it would take a time that grows with the square of the request.
  */
-const messagesOf = (messages: ReadonlyArray<ChatMessage>): ReadonlyArray<JsonObject> => {
+const messagesOf = (messages: ReadonlyArray<ChatMessage>, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
   const sent: Array<{ readonly kept: JsonObject; readonly texts: Array<string>; readonly calls: Array<Json> }> = []
   for (const given of messages) {
     const calls = given.role === "assistant" ? (given.tool_calls ?? []).map(callFor) : []
@@ -95,7 +95,7 @@ const messagesOf = (messages: ReadonlyArray<ChatMessage>): ReadonlyArray<JsonObj
       for (const call of calls) last.calls.push(call)
       continue
     }
-    const kept = messageFor(given)
+    const kept = messageFor(given, adjusted)
     sent.push({ kept, calls, texts: typeof kept.content === "string" && kept.content !== "" ? [kept.content] : [] })
   }
   return sent.map(({ calls, kept, texts }) => {
@@ -104,9 +104,13 @@ const messagesOf = (messages: ReadonlyArray<ChatMessage>): ReadonlyArray<JsonObj
   })
 }
 
-/** `developer` and `system` are not mixed; nulls and empty lists are left out. */
-const messageFor = (message: ChatMessage): JsonObject => {
+/** `developer` and `system` are not mixed; nulls, empty lists and names in other letters than the API's are left out. */
+const messageFor = (message: ChatMessage, adjusted: Adjusted): JsonObject => {
   const kept = omitNull(message, (name) => messageFields.has(name) || name === ownField[message.role])
+  if ("name" in kept && kept.name !== historyName(textOf(kept.name) ?? "")) {
+    delete kept.name
+    adjusted.removed("messages.name")
+  }
   if (message.role === "developer") kept.role = "system"
   if (message.role === "tool") kept.tool_call_id = historyId(message.tool_call_id, maxCallId)
   if (Array.isArray(message.content)) kept.content = message.content.map(partFor)

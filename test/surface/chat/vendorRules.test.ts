@@ -74,6 +74,10 @@ const rows: ReadonlyArray<readonly [model: string, fields: Fields, change: strin
       return [model, { response_format: { type: "json_schema", json_schema } }, named] as const
     })
   ),
+  ["gpt-5.1:il5", { messages: [{ role: "user", name: "bob_1", content: "hi" }] }, undefined],
+  ...["Bob Smith", "", 5, "b".repeat(65)].map(
+    (name) => ["gpt-5.1:il5", { messages: [{ role: "user", name, content: "hi" }] }, "messages.name:removed"] as const
+  ),
   ["gpt-5.1:il5", { messages: tooled }, undefined],
   ["gpt-5.6-terra:il5", { messages: tooled }, undefined],
   ["claude-sonnet-4-5:il5", { ...quiet, tools: strict(21, several(1, {})) }, loose],
