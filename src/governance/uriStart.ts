@@ -76,7 +76,7 @@ const knownBefore = (
     word = String.fromCharCode(character).toLowerCase() + word
     const reading = known.get(word)
     const before = start > floor ? unitAt(text, start - 1) : 0
-    if (reading !== undefined && !is(alphanumerics, before) && before !== 0x2b) best = [start, reading]
+    if (reading !== undefined && !is(alphanumerics, before)) best = [start, reading]
   }
   return best
 }

@@ -108,6 +108,8 @@ describe("scan: as a URL parser reads", () => {
     ["ht\ntps://evil.com", "https://evil.com"],
     ["https\t://evil.com", "https://evil.com"],
     ["s\n3://bucket/key", "s3://bucket/key"],
+    ["git+https:\t//evil.com/x", "https://evil.com/x"],
+    ["git+ssh:\n//evil.com", "ssh://evil.com"],
     ["mail\tto:a@b.example", "mailto:a@b.example"],
     ["mailto:\na@b.example", "mailto:a@b.example"],
     ["da\nta:text/html,x", "data:text/html,x"],
