@@ -145,7 +145,7 @@ describe("limits: N passes, N + 1 does not", () => {
     const most = [...parts(20, picture), ...parts(5, document), { type: "text", text: "a" }]
     ok(await create({ ...base, messages: turns(most) }))
     const large = [image(dataUri("image/png", 3_400_000))]
-    ok(await create({ ...base, messages: parts(6, { role: "user", content: large }) }))
+    ok(await create({ ...base, messages: parts(5, { role: "user", content: large }) }))
   })
 
   it("17 stop sequences, on every model", async () => {
