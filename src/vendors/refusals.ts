@@ -131,7 +131,7 @@ export const geminiRefusals: Refusals = {
       { paths: [[config("thinkingConfig.thinkingLevel")]], valuesOf: "field" }
     ],
     [
-      /The specified schema produces a constraint that has too many states for serving\..*/,
+      /(?:The specified schema produces a constraint that has too many states for serving\..*|A schema in GenerationConfig in the request exceeds the maximum allowed nesting depth\.?)/,
       { paths: [[config("responseJsonSchema")]], valuesOf: "field" }
     ],
     [

@@ -147,6 +147,11 @@ const schema = closed(
     "minimum maximum minLength maxLength pattern example anyOf propertyOrdering default defs ref additionalProperties"
 )
 
+/** Keys that lead to the innermost schema; how deep one may be is not documented, so this limit is the sandbox's. */
+const MAX_DEPTH = 32
+const combining = ["anyOf", "oneOf", "prefixItems"]
+const isDeep = (schema: Json | undefined) => schemasIn(schema, combining).some(([path]) => path.length > MAX_DEPTH)
+
 const declarable = "description parametersJsonSchema response responseJsonSchema behavior"
 const declaration = closed(declarable, { "name!": functionName, parameters: schema }, (declared, path): Tool => {
   const { name, description, parameters, parametersJsonSchema } = declared
@@ -154,6 +159,8 @@ const declaration = closed(declarable, { "name!": functionName, parameters: sche
   insist({ "{path}: only one of 'parameters' and 'parameters_json_schema' can be set.": !both }, path)
   const schema = parametersJsonSchema ?? parameters
   const rootless = `Unable to submit request because \`${name}\` functionDeclaration parameters schema should be of type OBJECT.`
+  const deep = `FunctionDeclaration '${name}' in the request exceeds the maximum allowed nesting depth.`
+  insist({ [deep]: !isDeep(objectOf(schema)) }, path)
   insist({ [rootless]: schema === undefined || /^object$/i.test(stringOf(objectOf(schema).type)) }, path)
   return { name, description: stringOf(description), schema: objectOf(schema) }
 })
@@ -192,9 +199,10 @@ const KEYWORDS =
 /** Beside a reference only what begins with `$` may stand. */
 const isTaken = (schema: JsonObject) =>
   Object.keys(schema).every((keyword) => KEYWORDS.test(keyword) && (!("$ref" in schema) || keyword.startsWith("$")))
+const TOO_DEEP = "A schema in GenerationConfig in the request exceeds the maximum allowed nesting depth."
 const answerable = where(
-  servable,
-  (given) => schemasIn(given, ["anyOf", "oneOf", "prefixItems"]).every(([, schema]) => isTaken(schema)),
+  where(servable, (schema) => !isDeep(schema), TOO_DEEP),
+  (given) => schemasIn(given, combining).every(([, schema]) => isTaken(schema)),
   "Request contains an invalid argument."
 )
 

@@ -137,25 +137,31 @@ const listed = (count: number) => ({
   required: ["a"],
   properties: { a: { enum: Array.from({ length: count }, (_, at) => `${"x".repeat(100)}${at}`) } }
 })
+const nested = (levels: number): object =>
+  levels === 0 ? { type: "string" } : { type: "object", properties: { a: nested(levels - 1) } }
 const both = { ...format(listed(300)), tools: [functionTool("f", listed(300), { strict: true })] }
 it.each([
   ["claude-sonnet-4-5:il5", { ...quiet, ...format(listed(501)) }, [instructed]],
   ["claude-sonnet-4-5:il5", { ...quiet, tools: [functionTool("f", listed(501), { strict: true })] }, [loose]],
   ["claude-sonnet-4-5:il5", { ...quiet, ...both }, [loose]],
-  ["gemini-3-flash:il2", format(listed(600)), [instructed]]
-])("%s learns that a schema is too large", async (model: string, fields: Fields, changes: ReadonlyArray<string>) => {
-  const ask = async (extra: Fields = {}) => {
-    const before = gateway.calls().length
-    const got = await post(`${gateway.url}/v1/chat/completions`, chat(model, "hi", { ...fields, ...extra }))
-    assert.strictEqual(got.status, 200, got.text)
-    assert.includeMembers(got.headers.get("x-gateway-adjusted")?.split(", ") ?? [], [...changes])
-    if (changes.includes(instructed)) assert.isObject(JSON.parse(got.json.choices[0].message.content))
-    return gateway.calls().length - before
+  ["gemini-3-flash:il2", format(listed(600)), [instructed]],
+  ["gemini-3-flash:il2", format(nested(20)), [instructed]]
+])(
+  "%s learns that a schema is too large or too deep",
+  async (model: string, fields: Fields, changes: ReadonlyArray<string>) => {
+    const ask = async (extra: Fields = {}) => {
+      const before = gateway.calls().length
+      const got = await post(`${gateway.url}/v1/chat/completions`, chat(model, "hi", { ...fields, ...extra }))
+      assert.strictEqual(got.status, 200, got.text)
+      assert.includeMembers(got.headers.get("x-gateway-adjusted")?.split(", ") ?? [], [...changes])
+      if (changes.includes(instructed)) assert.isObject(JSON.parse(got.json.choices[0].message.content))
+      return gateway.calls().length - before
+    }
+    assert.strictEqual(await ask(), 2)
+    assert.strictEqual(await ask(), 1)
+    assert.strictEqual(await ask({ stream: false, messages: [{ role: "user", content: "more" }] }), 1)
+    // A smaller one is sent as it is.
+    const got = await post(`${gateway.url}/v1/chat/completions`, chat(model, "hi", { ...quiet, ...format(listed(3)) }))
+    assert.notInclude(got.headers.get("x-gateway-adjusted") ?? "", instructed)
   }
-  assert.strictEqual(await ask(), 2)
-  assert.strictEqual(await ask(), 1)
-  assert.strictEqual(await ask({ stream: false, messages: [{ role: "user", content: "more" }] }), 1)
-  // A smaller one is sent as it is.
-  const got = await post(`${gateway.url}/v1/chat/completions`, chat(model, "hi", { ...quiet, ...format(listed(3)) }))
-  assert.notInclude(got.headers.get("x-gateway-adjusted") ?? "", instructed)
-})
+)
