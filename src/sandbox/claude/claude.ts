@@ -229,6 +229,9 @@ const readClaude = (body: JsonObject, context: ClaudeContext) => {
   checkParameters(asked, context, strict)
   const { messages, tools = [], tool_choice: choice = "auto", system = [], forced, thinks } = asked
   const { format } = asked.output_config ?? {}
+  // The words are the sandbox's.
+  const begun = "output_config.format: Prefilling an assistant message is not supported with structured outputs."
+  insist({ [begun]: format === undefined || messages.at(-1)?.role !== "assistant" })
   const strictTools = tools.filter((tool) => tool.strict === true)
   const compiled = strictTools.map(({ schema }) => objectOf(schema))
   checkCompiled(format === undefined ? compiled : [objectOf(format.schema), ...compiled], compiled.length)

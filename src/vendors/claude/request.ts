@@ -47,7 +47,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) =>
     const off = adaptive ? { type: "disabled" } : undefined
     const forcible = isSupported(model.forcedToolChoice, thinks)
     const rules = { forcible, strip: route.strip, adjusted, used: { strictTools: 0, optional: 0, unions: 0 } }
-    const format = formatFor(chat, rules)
+    const format = formatFor(chat, turns.at(-1)?.role === "assistant", rules)
     const texts = format.instruction === undefined ? system : [...system, { type: "text", text: format.instruction }]
     const user = typeof chat.user === "string" ? opaqueUser(chat.user, "user", adjusted) : undefined
     const { temperature, top_p } = sampling(chat, isSupported(model.sampling, thinks), adjusted)
@@ -126,16 +126,18 @@ export const singleCallField = "tool_choice.disable_parallel_tool_use"
 
 /**
  * `response_format`: the vendor's own structured output where the deployment takes it and the schema is one that it can enforce;
- * else an instruction, because a forced tool is refused beside thinking (docs/decisions.md#structured-output).
+ * else an instruction, because a forced tool is refused beside thinking (docs/decisions.md#structured-output). `begun`: the assistant's
+ * last message is to be continued, which the vendor refuses beside its own.
  */
 const formatFor = (
   chat: ChatRequest,
+  begun: boolean,
   { strip, adjusted, used }: Rules
 ): { readonly config?: JsonObject; readonly instruction?: string } => {
   const format = jsonFormat(chat)
   if (format === undefined) return {}
   const { schema } = format
-  if (schema !== undefined && takesFormat(strip) && enforces(used, schema)) {
+  if (schema !== undefined && !begun && takesFormat(strip) && enforces(used, schema)) {
     return { config: { format: { type: "json_schema", schema } } }
   }
   return { instruction: formatInstruction(schema, adjusted) }

@@ -78,6 +78,18 @@ const rows: ReadonlyArray<readonly [model: string, fields: Fields, change: strin
   ...["Bob Smith", "", 5, "b".repeat(65)].map(
     (name) => ["gpt-5.1:il5", { messages: [{ role: "user", name, content: "hi" }] }, "messages.name:removed"] as const
   ),
+  [
+    "claude-sonnet-4-5:il5",
+    {
+      ...quiet,
+      ...format(several(1, {})),
+      messages: [
+        { role: "user", content: "hi" },
+        { role: "assistant", content: "{" }
+      ]
+    },
+    instructed
+  ],
   ["gpt-5.1:il5", { messages: tooled }, undefined],
   ["gpt-5.6-terra:il5", { messages: tooled }, undefined],
   ["claude-sonnet-4-5:il5", { ...quiet, tools: strict(21, several(1, {})) }, loose],
