@@ -56,33 +56,46 @@ const sampleNumber = ({ minimum, maximum }: JsonObject, { numbers }: Finds): num
   return Math.min(Math.max(numbers.shift() ?? 1, low), numberOf(maximum) ?? Number.MAX_SAFE_INTEGER)
 }
 
-const typeOf = ({ type: declared, properties, items }: JsonObject): string => {
+const typeOf = ({ type: declared, properties, prefixItems, items = prefixItems }: JsonObject): string => {
   const type = Array.isArray(declared) ? declared.find((one) => one !== "null") : declared
   if (typeof type === "string") return type.toLowerCase()
   if (properties !== undefined) return "object"
   return items === undefined ? "string" : "array"
 }
 
-const sample = (node: Json | undefined, name: string, root: JsonObject, found: Finds, depth: number): Json => {
+const into = (at: Json | undefined, step: string) => objectOf(at)[step.replaceAll("~1", "/").replaceAll("~0", "~")]
+
+/** A schema with what it refers to, its first branches and its parts. */
+const partsOf = (given: Json | undefined, root: JsonObject, found: Finds, depth = 0): ReadonlyArray<JsonObject> => {
+  if (depth > 12 || found.work < 0) return []
+  const { $ref, anyOf, oneOf, allOf, ...own } = objectOf(given)
+  const steps = typeof $ref === "string" ? $ref.split("/").slice(1) : undefined
+  const target = steps?.reduce<Json | undefined>(into, root)
+  if (target !== undefined) found.work -= JSON.stringify(target).length
+  const branches = [anyOf, oneOf].map((list) => arrayOf(list).find((one) => objectOf(one).type !== "null"))
+  const others = [target, ...branches, ...arrayOf(allOf)].filter((inner) => inner !== undefined)
+  return [own, ...others.flatMap((inner) => partsOf(inner, root, found, depth + 1))]
+}
+
+/** Later ones go over earlier ones, but all have their properties. */
+const joined = (parts: ReadonlyArray<JsonObject>): JsonObject => {
+  const all = (objects: ReadonlyArray<JsonObject>) => Object.fromEntries(objects.flatMap((one) => Object.entries(one)))
+  const described = parts.flatMap(({ properties }) => (isObject(properties) ? [properties] : []))
+  const properties = described.length > 0 && { properties: all(described) }
+  return { ...all(parts), ...properties, required: parts.flatMap(({ required }) => arrayOf(required)) }
+}
+
+const sample = (given: Json | undefined, name: string, root: JsonObject, found: Finds, depth: number): Json => {
   if (depth > 12 || found.left-- <= 0 || found.work < 0) return null
-  if (!isObject(node)) return found.prompt
+  if (!isObject(given)) return found.prompt
   const deeper = (inner: Json | undefined, as = name) => sample(inner, as, root, found, depth + 1)
-  const into = (at: Json | undefined, step: string) => objectOf(at)[step.replaceAll("~1", "/").replaceAll("~0", "~")]
-  if (typeof node.$ref === "string") {
-    const target = node.$ref.split("/").slice(1).reduce<Json | undefined>(into, root)
-    found.work -= JSON.stringify(target ?? null).length
-    return deeper(target)
-  }
+  const node = joined(partsOf(given, root, found))
   if (node.const !== undefined) return node.const
   const values = arrayOf(node.enum)
   if (values.length > 0) {
     const lower = found.prompt.toLowerCase()
     return values.find((value) => typeof value === "string" && lower.includes(value.toLowerCase())) ?? values[0] ?? null
   }
-  const branch = [...arrayOf(node.anyOf), ...arrayOf(node.oneOf)].find((one) => objectOf(one).type !== "null")
-  if (branch !== undefined) return deeper(branch)
-  const parts = arrayOf(node.allOf)
-  if (parts.length > 0) return Object.fromEntries(parts.flatMap((part) => Object.entries(objectOf(deeper(part)))))
   switch (typeOf(node)) {
     case "object": {
       const required = new Set(arrayOf(node.required))
@@ -91,8 +104,12 @@ const sample = (node: Json | undefined, name: string, root: JsonObject, found: F
       const wanted = all.filter(([key]) => required.size === 0 || required.has(key))
       return Object.fromEntries(wanted.map(([key, value]) => [key, deeper(value, key)]))
     }
-    case "array":
-      return Array.from({ length: Math.min(Math.max(numberOf(node.minItems) ?? 1, 1), 20) }, () => deeper(node.items))
+    case "array": {
+      const first = arrayOf(node.prefixItems ?? node.items)
+      const length = Math.max(numberOf(node.minItems) ?? 1, first.length, 1)
+      const most = Math.min(numberOf(node.maxItems) ?? 20, 20)
+      return Array.from({ length: Math.min(length, most) }, (_, at) => deeper(first[at] ?? node.items))
+    }
     case "integer":
       return Math.round(sampleNumber(node, found))
     case "number":

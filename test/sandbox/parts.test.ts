@@ -198,6 +198,27 @@ describe("schema samples", () => {
     }
   })
 
+  it("have what a schema says beside its branches, parts and references", () => {
+    const text = { type: "string" }
+    const own = { type: "object", properties: { a: text, b: text } }
+    const tuple = [{ type: "integer" }, { type: "boolean" }]
+    const cases: ReadonlyArray<readonly [JsonObject, unknown]> = [
+      [
+        { ...own, required: ["a"], allOf: [{ properties: { c: text }, required: ["c"] }] },
+        { a: "x", c: "x" }
+      ],
+      [{ ...own, anyOf: [{ required: ["b"] }, { required: ["a"] }] }, { b: "x" }],
+      [{ $ref: "#/$defs/part", required: ["a"], $defs: { part: own } }, { a: "x" }],
+      [{ allOf: [text, { minLength: 3 }] }, "xxx"],
+      [{ anyOf: [{ type: "null" }, text], default: null }, "x"],
+      [{ type: "array", items: text, maxItems: 0 }, []],
+      [{ type: "array", items: text, minItems: 3, maxItems: 3 }, ["x", "x", "x"]],
+      [{ prefixItems: tuple, items: false }, [1, true]],
+      [{ type: "array", items: tuple }, [1, true]]
+    ]
+    for (const [schema, value] of cases) assert.deepStrictEqual(schemaSample(schema, "x"), value)
+  })
+
   it("end on a schema that refers to itself", () => {
     const node = { type: "object", properties: { next: { $ref: "#/$defs/node" } } }
     assert.isTrue(isObject(schemaSample({ $ref: "#/$defs/node", $defs: { node } }, "x")))
