@@ -81,11 +81,15 @@ export const applyBetas = (
 ) => {
   const { anthropic_beta, ...body } = given
   if (!isReadable(anthropic_beta)) adjusted.removed("anthropic_beta")
+  const types = arrayOf(body.tools).map((tool) => typeOf(tool) ?? "")
+  /** One for nothing but tools is sent with these only: clients name it in every request. */
+  const isIdle = ({ blocks, fields, tools = [] }: Beta): boolean =>
+    tools.length > 0 && !blocks && !fields && !types.some((type) => tools.some((start) => type.startsWith(start)))
   const sent = new Set<string>()
   for (const beta of betasGiven(anthropic_beta, header)) {
     const known = table.find(({ aliases }) => aliases?.includes(beta))
     const own = allowed.find((one) => (known === undefined ? one === beta : isOf(known, one)))
-    if (own !== undefined) sent.add(own)
+    if (own !== undefined && !table.some((beta) => isOf(beta, own) && isIdle(beta))) sent.add(own)
     else adjusted.removed(`anthropic-beta.${beta}`)
   }
   const isSent = (beta: Beta) => [...sent].some((one) => isOf(beta, one))

@@ -44,6 +44,7 @@ const TOOLS = { free: 346, forced: 313 }
 const BUDGET = 29
 
 const TOOL_SEARCH = "tool-search-tool-2025-10-19"
+const CONTEXT_MANAGEMENT = "context-management-2025-06-27"
 const UPDATES = "thinking-display-updates-2026-08-18"
 
 const serverTool = /^(?:web_search|bash|browser|text_editor|computer|tool_search_tool|memory)_/
@@ -85,6 +86,7 @@ const toolOf = ({ platform, model: { version }, betas }: ClaudeContext): Shape<C
     insist({ [`tool type '${kind}' is not supported for this model`]: known })
     const unsearched = `Input tag '${kind}' found using 'type' does not match any of the expected tags: 'bash_20250124', 'custom'`
     insist({ [unsearched]: betas.includes(TOOL_SEARCH) || !kind.startsWith("tool_search_tool_") }, path)
+    insist({ [unsearched]: betas.includes(CONTEXT_MANAGEMENT) || !kind.startsWith("memory_") }, path)
     // A toolset has no name of its own: one of its tools stands for it.
     const member = kind.startsWith("browser") ? "read_page" : "screenshot"
     return { name: stringOf(name) || member, description: kind, schema: {} }

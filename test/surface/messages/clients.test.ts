@@ -192,6 +192,17 @@ describe.each(models)("%s", (model) => {
     assert.sameMembers(named, [`anthropic-beta.${beta}:removed`, `${field}:removed`])
   })
 
+  it.each([{}, { "anthropic-beta": "context-management-2025-06-27" }])(
+    "the memory tool goes with its beta: %j",
+    async (headers) => {
+      const given = message(model, "hi", { tools: [{ type: "memory_20250818", name: "memory" }] })
+      const { betas, named } = await create(given, headers)
+      assert.strictEqual(betas, "context-management-2025-06-27")
+      const added = "anthropic-beta:unset->context-management-2025-06-27"
+      assert.deepStrictEqual(named, "anthropic-beta" in headers ? [] : [added])
+    }
+  )
+
   it("thinking and sampling are as the model takes them", async () => {
     const asked = { thinking: { type: "enabled", budget_tokens: 1024 }, temperature: 1, top_k: null }
     const { body, named } = await create(message(model, "hi", asked))
