@@ -1,18 +1,6 @@
 /** The reply of a cloud as Effect's `HttpClientResponse`: its head has come, undici pushes its body, and one reader pulls it. */
 import type Undici from "@effect/platform-node/Undici"
-import {
-  Array as Arr,
-  Bytes,
-  Cause,
-  Effect,
-  Exit,
-  Inspectable,
-  Latch,
-  Option,
-  Pipeable,
-  type Pull,
-  Stream
-} from "effect"
+import { Array as Arr, Cause, Effect, Exit, Inspectable, Latch, Option, Pipeable, type Pull, Stream } from "effect"
 import {
   Cookies,
   type Headers,
@@ -67,6 +55,8 @@ const valuesIn = (bytes: Uint8Array): number => {
   return count
 }
 
+const none = new Uint8Array(0)
+
 type Failure = HttpClientError.HttpClientError
 
 /** Read once, as a stream or whole. */
@@ -79,7 +69,10 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
   readonly pipe = Pipeable.Prototype.pipe
   private readonly controller: Undici.Dispatcher.DispatchController
   private readonly call: Pick<CallContext, "received" | "takeMemory">
+  /** Of a body that is read as a stream. */
   private chunks: Array<Uint8Array> = []
+  /** Of one that is read whole: so far `size` bytes of it. */
+  private body = none
   private size = 0
   /** Largest body in bytes; set when it is read whole. */
   private limit: number | undefined
@@ -103,10 +96,13 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
 
   push(chunk: Uint8Array): void {
     if (this.ended !== undefined || this.discarding !== undefined) return
-    this.chunks.push(chunk)
+    const before = this.size
     this.size += chunk.length
-    if (this.limit !== undefined) this.countBytes(chunk.length, this.size > smallBytes ? valuesIn(chunk) : 0)
-    else {
+    if (this.limit !== undefined) {
+      this.append(chunk, before)
+      this.countBytes(chunk.length, this.size > smallBytes ? valuesIn(chunk) : 0)
+    } else {
+      this.chunks.push(chunk)
       if (this.size > maxWaiting && this.ready.isOpen()) this.controller.pause()
       if (this.chunks.length === 1) this.notify()
     }
@@ -138,6 +134,12 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
   get arrayBuffer() {
     return Effect.suspend(() => {
       this.limit = this.status === 200 ? maxReplyBytes : maxErrorBytes
+      let at = 0
+      for (const chunk of this.chunks) {
+        this.append(chunk, at)
+        at += chunk.length
+      }
+      this.chunks = []
       this.countBytes(this.size)
       this.controller.resume()
       return this.whole
@@ -185,10 +187,21 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
 
   private readonly whole: Effect.Effect<ArrayBuffer, Failure> = Effect.suspend(() => {
     if (this.ended === undefined) return this.waitFor(this.whole)
-    const { chunks } = this
-    this.chunks = []
-    return Effect.map(this.ended, () => Bytes.concat(chunks).buffer)
+    const { body, size } = this
+    this.body = none
+    return Effect.map(this.ended, () => body.buffer.transfer(size))
   })
+
+  /** Adds to a body that is read whole. Pieces are not kept: each takes hundreds of bytes, and there may be one for each byte. */
+  private append(chunk: Uint8Array, at: number): void {
+    const end = at + chunk.length
+    if (end > this.body.length) {
+      const larger = new Uint8Array(2 * end)
+      larger.set(this.body)
+      this.body = larger
+    }
+    this.body.set(chunk, at)
+  }
 
   /** From now on, so that nothing that comes before the fiber waits is missed. */
   private waitFor<A, E>(next: Effect.Effect<A, E>): Effect.Effect<A, E> {
@@ -211,6 +224,7 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
   private destroy(error: GatewayError): void {
     if (this.ended !== undefined) return
     this.chunks = []
+    this.body = none
     this.end(error)
     this.controller.abort(error)
   }

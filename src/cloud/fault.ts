@@ -242,21 +242,21 @@ export const statusFault = (status: number, headers: Headers.Headers, body: stri
 }
 
 /** The HTTP status that each exception frame of Bedrock stands for. */
-const exceptions: Readonly<Record<string, number>> = {
-  throttlingexception: 429,
-  modelnotreadyexception: 429,
-  servicequotaexceededexception: 429,
-  validationexception: 400,
-  modeltimeoutexception: 408,
-  serviceunavailableexception: 503,
-  internalserverexception: 500,
-  modelstreamerrorexception: 424
-}
+const exceptions = new Map([
+  ["throttlingexception", 429],
+  ["modelnotreadyexception", 429],
+  ["servicequotaexceededexception", 429],
+  ["validationexception", 400],
+  ["modeltimeoutexception", 408],
+  ["serviceunavailableexception", 503],
+  ["internalserverexception", 500],
+  ["modelstreamerrorexception", 424]
+])
 
 /** The caller's error for a stream that broke: a bad frame is a failure of the cloud, an exception frame has a status. */
 export const framingError = (failure: FramingFailure, scrub: Scrub): GatewayError => {
   if (failure._tag === "UpstreamException") {
-    const status = exceptions[failure.type.toLowerCase()] ?? failure.status ?? 500
+    const status = exceptions.get(failure.type.toLowerCase()) ?? failure.status ?? 500
     return faultError(refused(status, failure.message), scrub)
   }
   return failure.kind === "truncated" ? brokenOff : unexpected("a stream that cannot be read", failure.kind)

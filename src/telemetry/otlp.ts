@@ -62,10 +62,13 @@ const makeExporter = <Items, Response>(
     undefined
   )
 
+/** Longest time of a timer, in milliseconds: a longer one is over at once. */
+const longest = 2 ** 31 - 1
+
 /** A whole number from `least`; undefined where the variable has none. */
 const whole = (value: string | undefined, least = 1): number | undefined => {
   const number = Number(value || Number.NaN)
-  return Number.isInteger(number) && number >= least ? number : undefined
+  return Number.isInteger(number) && number >= least ? Math.min(number, longest) : undefined
 }
 
 /**

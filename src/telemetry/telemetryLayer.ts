@@ -15,7 +15,9 @@ const signals: ReadonlyArray<Signal> = ["traces", "metrics", "logs"]
 
 /** A variable of the exporter; the one for the signal takes precedence over the general one. */
 export const exporterVariable = (env: Environment, signal: Signal, name: string): string | undefined =>
-  env[`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_${name}`] || env[`OTEL_EXPORTER_OTLP_${name}`] || undefined
+  env[`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_${name}`]?.trim() ||
+  env[`OTEL_EXPORTER_OTLP_${name}`]?.trim() ||
+  undefined
 
 const exporters = (env: Environment, signal: Signal): ReadonlyArray<string> =>
   (env[`OTEL_${signal.toUpperCase()}_EXPORTER`] || "otlp").split(",").map((name) => name.trim())

@@ -9,7 +9,7 @@ import { type GatewayError, noRoom } from "../../src/catalog/GatewayError.ts"
 import { CurrentCall, makeClient } from "../../src/cloud/client.ts"
 import { brokenOff, clientError } from "../../src/cloud/fault.ts"
 import type { CallContext } from "../../src/cloud/Response.ts"
-import { collect } from "../support/heap.ts"
+import { collect, heap } from "../support/heap.ts"
 
 const mib = 2 ** 20
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
@@ -226,6 +226,19 @@ describe("a whole reply", () => {
     }
     assert.isAtMost(taken(), 17 * mib)
     assert.strictEqual(call.response.status, 200)
+  })
+
+  it("takes no more memory than its bytes where it comes byte by byte", async () => {
+    const call = await answered()
+    const whole = Effect.runPromiseExit(call.response.arrayBuffer)
+    await nextTurn()
+    const before = heap()
+    const read = Buffer.alloc(1_000, "a")
+    for (let at = 0; at < 100_000; at++) call.cloud.receive(read.subarray(at % 1_000, (at % 1_000) + 1))
+    assert.isBelow(heap() - before, 2 * mib)
+    call.cloud.receive("end")
+    const exit = await whole
+    assert.strictEqual(Exit.isSuccess(exit) && Buffer.from(exit.value).toString(), "a".repeat(100_000))
   })
 
   it.each([

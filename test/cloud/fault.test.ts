@@ -161,5 +161,7 @@ describe("a stream that breaks", () => {
     assert.strictEqual(framing("bad-frame").code, "bad-frame")
     const exception = new UpstreamException({ type: "ThrottlingException", message: "arn:aws:x", status: undefined })
     assert.deepInclude({ ...framingError(exception, scrub) }, { reason: "rate-limit", upstreamStatus: 429 })
+    const strange = new UpstreamException({ type: "constructor", message: "x", status: undefined })
+    assert.strictEqual(framingError(strange, scrub).upstreamStatus, 500)
   })
 })

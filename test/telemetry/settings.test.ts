@@ -11,6 +11,7 @@ describe("what is exported", () => {
     ["nothing without an endpoint", {}, []],
     ["everything with one", endpoint, ["traces", "metrics", "logs"]],
     ["an empty variable is an absent one", { OTEL_EXPORTER_OTLP_ENDPOINT: "", OTEL_TRACES_EXPORTER: "" }, []],
+    ["so is a blank one", { OTEL_EXPORTER_OTLP_ENDPOINT: " ", OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: "\t" }, []],
     ["one signal with its own", { OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: "http://127.0.0.1:1" }, ["logs"]],
     ["nothing when the SDK is disabled", { ...endpoint, OTEL_SDK_DISABLED: "true" }, []],
     ["`none` leaves one out", { ...endpoint, OTEL_METRICS_EXPORTER: "none" }, ["traces", "logs"]],
