@@ -8,6 +8,7 @@ import type { HttpClientRequest, HttpClientResponse } from "effect/http"
 import { cloudFacts } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import { Clouds } from "../Settings.ts"
+import { ceilingError } from "../stream/deadlines.ts"
 import { type CallSpan, makeCallSpans } from "../telemetry/spans.ts"
 import { beginningOf } from "../wire/print.ts"
 import { makeBreaker } from "./breaker.ts"
@@ -130,6 +131,16 @@ const makeAttempts = Effect.gen(function* () {
       const { operation, record, route, stream } = call
       const { deployment, level, model } = route
       const given = { "content-type": "application/json", accept: typeOf(cloud, call), ...headers }
+      /** Credentials are waited for no longer than the reply. */
+      const inTime = <A>(credentials: Effect.Effect<A, GatewayError>) =>
+        Effect.suspend(() =>
+          call.deadline === undefined
+            ? credentials
+            : Effect.timeoutOrElse(credentials, {
+                duration: Math.max(0, call.deadline - performance.now()),
+                orElse: () => Effect.fail(ceilingError)
+              })
+        )
       /** The headers of the last attempt, with its credentials. */
       let signed: AuthHeaders = {}
 
@@ -153,7 +164,9 @@ const makeAttempts = Effect.gen(function* () {
           )
           const attempt: Attempt = { region, span, sent: false, requestId: undefined, lastBytesAt: 0 }
           record.attempts.push(attempt)
-          const sign = Effect.mapError(auth.headers({ url, region, headers: given, body }), credentialsUnavailable)
+          const sign = inTime(
+            Effect.mapError(auth.headers({ url, region, headers: given, body }), credentialsUnavailable)
+          )
           return endOnFailure(span)(
             Effect.flatMap(sign, (own) => {
               signed = own
@@ -166,8 +179,8 @@ const makeAttempts = Effect.gen(function* () {
       const tryRegion = (region: string) =>
         Effect.catch(tryOnce(region), (error) => {
           if (auth.refresh === undefined || !unauthorized.has(error.upstreamStatus)) return Effect.fail(error)
-          const refreshed = Effect.mapError(auth.refresh(signed), (failure) =>
-            credentialsUnavailable(failure, error.upstreamStatus)
+          const refreshed = inTime(
+            Effect.mapError(auth.refresh(signed), (failure) => credentialsUnavailable(failure, error.upstreamStatus))
           )
           return Effect.andThen(refreshed, tryOnce(region))
         })

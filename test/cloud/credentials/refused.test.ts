@@ -7,10 +7,10 @@ import { Effect } from "effect"
 import { wholeMessage } from "../../support/claude.ts"
 import { gateway } from "../../support/gateway.ts"
 import { post } from "../../support/http.ts"
-import { environment, tokenServer } from "./tokenServer.ts"
+import { environment, silentServer, tokenServer } from "./tokenServer.ts"
 
 /** A gateway whose cloud and token service are at one address. */
-const gatewayAt = Effect.fnUntraced(function* (url: string) {
+const gatewayAt = Effect.fnUntraced(function* (url: string, more: Readonly<Record<string, string>> = {}) {
   const folder = yield* Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "refused-"))),
     (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
@@ -26,7 +26,7 @@ const gatewayAt = Effect.fnUntraced(function* (url: string) {
   }
   writeFileSync(file, JSON.stringify(account))
   yield* environment({ GOOGLE_APPLICATION_CREDENTIALS: file })
-  return yield* gateway({ settings: { VERTEX_PROJECT: "p", VERTEX_REGION: "us-east5", VERTEX_BASE_URL: url } })
+  return yield* gateway({ settings: { VERTEX_PROJECT: "p", VERTEX_REGION: "us-east5", VERTEX_BASE_URL: url, ...more } })
 })
 const ask = (url: string) =>
   Effect.promise(() =>
@@ -76,5 +76,16 @@ it.live.each([
       sent,
       tokens.map((token) => `Bearer ${token}`)
     )
+  })
+)
+
+it.live("a token service that is silent is waited for no longer than a reply", () =>
+  Effect.gen(function* () {
+    const silent = yield* silentServer
+    const { url } = yield* gatewayAt(silent.url, { GATEWAY_REQUEST_CEILING: "300 millis" })
+    const began = performance.now()
+    const got = yield* ask(url)
+    assert.strictEqual(got.status, 504, got.text)
+    assert.isBelow(performance.now() - began, 5_000)
   })
 )
