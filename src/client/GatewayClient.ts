@@ -82,10 +82,9 @@ const streamValues = <A>(reply: HttpReply, format: EventFormat<A>) =>
     return reply.stream.pipe(
       Stream.decodeText,
       Stream.mapError(broken),
-      Stream.flatMap((text) => {
-        const { failure, values } = read(text)
-        return Stream.concat(Stream.fromIterable(values), failWith(failure))
-      }),
+      Stream.map((text) => read(text)),
+      Stream.takeUntil(({ over }) => over === true),
+      Stream.flatMap(({ failure, values }) => Stream.concat(Stream.fromIterable(values), failWith(failure))),
       Stream.concat(Stream.suspend(() => failWith(end())))
     )
   })

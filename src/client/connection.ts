@@ -150,18 +150,24 @@ export const makeConnection = ({
     if (!response.ok || response.body === null || !isEventStream(response.headers.get("content-type"))) {
       throw refusalOf(asked, response, headers, readObject(await textOf(response, signal)))
     }
-    onHeaders?.(headers)
+    try {
+      onHeaders?.(headers)
+    } catch (cause) {
+      // The caller's own: nobody reads the reply.
+      left.abort()
+      throw cause
+    }
     const reader = replyReader(format, headers.requestId)
     const bytes = response.body.getReader()
     const decoder = new TextDecoder()
     try {
       for (;;) {
         const { done, value } = await bytes.read()
-        const { values, failure } = reader.read(decoder.decode(value, { stream: !done }))
+        const { values, failure, over } = reader.read(decoder.decode(value, { stream: !done }))
         yield* values
         const error = done ? (failure ?? reader.end()) : failure
         if (error !== undefined) throw error
-        if (done) return
+        if (done || over === true) return
       }
     } catch (error) {
       if (given?.aborted === true) throw given.reason

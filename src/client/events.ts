@@ -10,6 +10,8 @@ interface Reading<A> {
   readonly failure?: Failure
   /** The reply is complete: an end after this event is a good end. */
   readonly last?: boolean
+  /** Nothing follows, so that the end of the connection need not be waited for. */
+  readonly over?: boolean
 }
 export type EventFormat<A> = (event: Event) => Reading<A>
 
@@ -38,7 +40,7 @@ const reported = ({ type, message }: Fields): Failure => ({
 
 const chat: EventFormat<ChatCompletionChunk> = ({ data }) =>
   data === "[DONE]"
-    ? { last: true }
+    ? { last: true, over: true }
     : parse(data, (fields) => {
         if (isObject(fields.error)) return { failure: reported(fields.error) }
         return Array.isArray(fields.choices) ? { value: fields as ChatCompletionChunk } : undefined
@@ -73,9 +75,10 @@ const responses: EventFormat<ResponseStreamEvent> = ({ data }) =>
   parse(data, (fields) => {
     const { type } = fields
     if (typeof type !== "string") return undefined
+    const last = lastResponses.has(type)
     return type === "error"
       ? { failure: reported({ ...fields, type: fields.code }) }
-      : { value: fields as ResponseStreamEvent, last: lastResponses.has(type) }
+      : { value: fields as ResponseStreamEvent, last, over: last }
   })
 
 export const formats = { chat, messages, responses }
@@ -86,15 +89,18 @@ export const replyReader = <A>(format: EventFormat<A>, requestId: string | undef
   const fail = (failure: Failure) => new StreamError({ ...failure, requestId })
   let ended = false
   return {
-    /** The values that a piece of text brought, and the failure that came after them. */
-    read: (text: string): { readonly values: ReadonlyArray<A>; readonly failure?: StreamError } => {
+    /** The values that a piece of text brought, the failure that came after them, and whether nothing follows. */
+    read: (
+      text: string
+    ): { readonly values: ReadonlyArray<A>; readonly failure?: StreamError; readonly over?: boolean } => {
       const { complete, events } = read(text)
       const values: Array<A> = []
       for (const event of events) {
-        const { value, failure, last } = format(event)
+        const { value, failure, last, over } = format(event)
         ended ||= last === true
         if (failure !== undefined) return { values, failure: fail(failure) }
         if (value !== undefined) values.push(value)
+        if (over === true) return { values, over }
       }
       return complete ? { values } : { values, failure: fail(unreadable("an event of more than 10 MiB").failure) }
     },
