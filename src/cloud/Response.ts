@@ -189,7 +189,7 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
     if (this.ended === undefined) return this.waitFor(this.whole)
     const { body, size } = this
     this.body = none
-    return Effect.map(this.ended, () => body.buffer.transfer(size))
+    return Effect.map(this.ended, () => body.slice(0, size).buffer)
   })
 
   /** Adds to a body that is read whole. Pieces are not kept: each takes hundreds of bytes, and there may be one for each byte. */

@@ -212,6 +212,13 @@ describe("a whole reply", () => {
     )
   })
 
+  it("may be empty, which leaves nothing to those that follow", async () => {
+    for (const text of ["", "after it", ""]) {
+      const exit = await read(await answered(), Buffer.from(text), "end")
+      assert.strictEqual(Exit.isSuccess(exit) ? Buffer.from(exit.value).toString() : "failed", text)
+    }
+  })
+
   it("is in memory once when it has been read", async () => {
     const call = await answered()
     collect()

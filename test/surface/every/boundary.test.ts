@@ -98,7 +98,11 @@ describe("messages", () => {
     const got = await send("/v1/messages", message(claude, "hi", { tools }))
     assert.strictEqual(got.status, 200, got.text)
     assert.deepStrictEqual(sent().tools, tools)
-    assert.strictEqual(got.headers.get("x-gateway-adjusted"), "anthropic-beta:unset->tool-search-tool-2025-10-19")
+    const betas = ["context-management-2025-06-27", "tool-search-tool-2025-10-19"]
+    assert.strictEqual(
+      got.headers.get("x-gateway-adjusted"),
+      betas.map((beta) => `anthropic-beta:unset->${beta}`).join(", ")
+    )
   })
 
   it("what the caller's browser shows passes, as it is", async () => {
