@@ -2,9 +2,18 @@
 import type { Slices } from "../wire/slices.ts"
 import type { Tick } from "./toolSchema.ts"
 
-/** Escapes, flags and comments, groups, classes, quantifiers, and single characters of a regular expression, of any common kind. */
+/** Escapes, flags, groups, classes, quantifiers, and single characters of a regular expression, of any common kind. */
 const tokens =
-  /(?:\\u[\da-f]{4})+|\\(?:x[\da-f]{2}|u\{[\da-f]+\}|[0-3][0-7]{2}|p\{[^{}\\\]]*\}|.)|\(\?(?:[a-z-]+|#[^)]*)\)|\((?:\?(?:[a-z-]*:|>|<?[=!]|P?<[^<>()\]]*>))?|\[(?:\\.|[^\]\\]){0,256}\]|(?:[*+?]|\{\d+(?:,\d*)?\})\??|./gisu
+  /(?:\\u[\da-f]{4})+|\\(?:x[\da-f]{2}|u\{[\da-f]+\}|[0-3][0-7]{2}|p\{[^{}\\\]]*\}|.)|\(\?[a-z-]+\)|\((?:\?(?:[a-z-]*:|>|<?[=!]|P?<[^<>()\]]*>))?|\[(?:\\.|[^\]\\]){0,256}\]|(?:[*+?]|\{\d+(?:,\d*)?\})\??|./gisu
+const tokensAndComments = new RegExp(String.raw`\(\?#[^)]*\)?|${tokens.source}`, tokens.flags)
+
+/** The tokens of a pattern. A comment that does not end is none, and the only one: so each character is looked at twice at most. */
+function* tokensOf(pattern: string): Generator<string> {
+  for (const [token] of pattern.matchAll(tokensAndComments)) {
+    if (token.startsWith("(?#") && !token.endsWith(")")) for (const [inner] of token.matchAll(tokens)) yield inner
+    else yield token
+  }
+}
 
 /** Flags and comments, which stand for nothing. */
 const isFlags = /^\(\?.*\)$/s
@@ -82,7 +91,7 @@ const makeNameReader = (names: ReadonlyArray<string>, fold: (character: string) 
       ;[before, entry, ended] = [entry, outer, others]
       ;[last, lasts] = [last | lasts, outerLasts]
     }
-    for (const [token] of pattern.matchAll(tokens)) {
+    for (const token of tokensOf(pattern)) {
       if (tick(4 * token.length)) yield
       if (token === "|") {
         ;[ended, before, state] = [ended | state, entry, entry]

@@ -215,6 +215,7 @@ describe("screen: patterns", () => {
     "^webh[xo]{2}k$",
     "(?i)^webhook$",
     "(?#no)webhook",
+    "(?#(no[)webhook",
     "(?P<n>webhook)",
     "(?>webhook)",
     "\\u{0000000077}ebhook"
@@ -522,6 +523,15 @@ describe("screen: slices", () => {
     }
     takes(1000)
     assert.isBelow(takes(45_000), 7 * takes(11_250))
+  })
+
+  it("of comments in patterns that do not end take as long as they are", () => {
+    const takes = (size: number) => {
+      const made = { patternProperties: record(5, (at) => `${"(?#".repeat(size)}${at}`) }
+      return Math.min(...list(3, () => processorTime(() => assert.isUndefined(screen(made)))))
+    }
+    takes(1_000)
+    assert.isBelow(takes(5_200), 8 * takes(1_300))
   })
 
   it("are one for a usual request", () => {
