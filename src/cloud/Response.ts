@@ -196,7 +196,7 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
   private append(chunk: Uint8Array, at: number): void {
     const end = at + chunk.length
     if (end > this.body.length) {
-      const larger = new Uint8Array(2 * end)
+      const larger = new Uint8Array(Math.max(end, 2 * this.body.length))
       larger.set(this.body)
       this.body = larger
     }

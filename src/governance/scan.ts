@@ -163,8 +163,8 @@ const isJson = (text: string): boolean => /^\s*["[{]/.test(text)
  */
 export function* collectArguments(json: string, mode: ScanMode, collector: Collector): Slices<void> {
   const certain = isJson(json)
-  const text = yield* unescapeJson(json, maxEscapeLevels, certain)
   const once = certain ? yield* unescapeJson(json, 1, true) : json
+  const text = yield* unescapeJson(once, certain ? maxEscapeLevels - 1 : maxEscapeLevels, false)
   const add = makeFound(collector)
   if (mode === "spec") yield* pass(text, { found: add(false) })
   else yield* passStrict(text, once, add)

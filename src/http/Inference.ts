@@ -139,13 +139,13 @@ const make = Effect.gen(function* () {
         const { id, startedAt } = record
         const arrival = { id, startedAt, headers: httpRequest.headers, inputEstimate }
         const preparing = (request: Request) => (route: Route) => surface.prepare(request, route, arrival)
-        // No guard is asked about what is not sent.
-        if (guarding !== undefined) yield* resend.prepare(found, preparing(body))
+        // Before the guards, which are not asked about what is not sent.
+        const asked = yield* resend.prepare(found, preparing(body))
         const unguarded = { request: body, replyGuards: undefined }
         const { replyGuards, request } =
           guarding === undefined ? unguarded : yield* guarding.request(surface, body, record)
         const prepareFor = preparing(request)
-        const ready = yield* resend.prepare(found, prepareFor)
+        const ready = request === body ? asked : yield* resend.prepare(found, prepareFor)
         if (ready.prepared.maxOutput !== undefined) record.inputEstimate = inputEstimate
         yield* reserve(caller, record, ready)
         // However often it is sent.
