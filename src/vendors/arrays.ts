@@ -5,7 +5,7 @@ const maps: ReadonlySet<string> = new Set([
   ...["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"]
 ])
 /** Keywords whose values are no schemas. */
-const values: ReadonlySet<string> = new Set(["enum", "const", "default", "required", "examples"])
+export const valueKeywords: ReadonlySet<string> = new Set(["enum", "const", "default", "required", "examples"])
 
 type Change = (schema: JsonObject) => JsonObject
 
@@ -18,7 +18,7 @@ const mapFields = (fields: JsonObject, other: (value: Json, name: string) => Jso
 /** A schema with a change in it and in all inside of it. */
 const changed = (schema: JsonObject, change: Change): JsonObject => {
   const inside = (value: Json, keyword = ""): Json => {
-    if (values.has(keyword)) return value
+    if (valueKeywords.has(keyword)) return value
     if (Array.isArray(value)) return value.some(isObject) ? value.map((item) => inside(item)) : value
     if (!isObject(value)) return value
     return maps.has(keyword) ? mapFields(value, (inner) => inside(inner)) : changed(value, change)

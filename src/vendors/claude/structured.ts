@@ -5,6 +5,7 @@
 import { Graph } from "effect"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
+import { valueKeywords } from "../arrays.ts"
 import { pointedAt } from "../flatParameters.ts"
 
 /** Whether the deployment takes `output_config.format`. */
@@ -23,8 +24,6 @@ const formats: ReadonlySet<unknown> = new Set([
 ])
 const isScalar = (value: Json): boolean => typeof value !== "object" || value === null
 const maps: ReadonlySet<string> = new Set(["properties", "$defs", "definitions"])
-/** Keywords whose values are no schemas. */
-const values: ReadonlySet<string> = new Set(["enum", "const", "default", "required", "examples"])
 
 /** Levels of a schema that are looked into. */
 const maxDepth = 64
@@ -69,7 +68,7 @@ const schemasIn = (root: JsonObject) => {
 const insideOf = (value: Json): ReadonlyArray<Json> => {
   if (Array.isArray(value)) return value
   return Object.entries(objectOf(value)).flatMap(([keyword, inner]) => {
-    if (values.has(keyword)) return []
+    if (valueKeywords.has(keyword)) return []
     return maps.has(keyword) && isObject(inner) ? Object.values(inner) : [inner]
   })
 }
