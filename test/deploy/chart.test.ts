@@ -3,7 +3,7 @@ import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { stringify } from "yaml"
-import { documentsOf, listedIn, type Manifest, root, text, yaml } from "../support/deployFiles.ts"
+import { documentsOf, listedIn, type Manifest, ofKind, root, text, yaml } from "../support/deployFiles.ts"
 import { render } from "../support/goTemplate.ts"
 
 const folder = join(root, "deploy/helm")
@@ -39,7 +39,7 @@ const cloudsOf = (way: string) =>
 const everything: Values = {
   image: { digest: `sha256:${"0".repeat(64)}` },
   imagePullSecrets: [{ name: "registry" }],
-  settings: { BEDROCK_REGION: "us-gov-west-1" },
+  settings: { BEDROCK_REGION: "us-gov-west-1", GATEWAY_TLS_CLIENT_CA: "/etc/gateway/tls/clients.crt" },
   certificate: { enabled: true },
   serviceAccount: { annotations: { "eks.amazonaws.com/role-arn": "arn:aws-us-gov:iam::1:role/gateway" } },
   catalog: JSON.parse(text("src/catalog/catalog.json")),
@@ -121,6 +121,14 @@ describe("the Helm chart", () => {
       all.find(({ metadata }) => metadata.name === "gateway-settings").data.BEDROCK_REGION,
       "us-gov-west-1"
     )
+  })
+
+  it("opens a connection only where a probe would need a certificate", () => {
+    const [container] = ofKind(rendered(everything), "Deployment").spec.template.spec.containers
+    for (const probe of ["startupProbe", "readinessProbe", "livenessProbe"]) {
+      assert.deepEqual(container[probe].tcpSocket, { port: "https" }, probe)
+      assert.notProperty(container[probe], "httpGet")
+    }
   })
 
   it("takes a catalog, and what an operator adds to the pod", () => {

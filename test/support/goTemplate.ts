@@ -14,7 +14,7 @@ interface Action {
 }
 type Nodes = ReadonlyArray<string | Action>
 
-const blocks: ReadonlySet<string> = new Set(["if", "with", "range", "define"])
+const blocks: ReadonlySet<string> = new Set(["if", "else", "with", "range", "define"])
 
 /** Takes tokens up to the block's end. */
 const parse = (rest: Array<string>): Nodes => {
@@ -25,6 +25,8 @@ const parse = (rest: Array<string>): Nodes => {
       const words = token.slice(2, -2).match(/"(?:[^"\\]|\\.)*"|:=|\||[^\s,|]+/g) ?? []
       if (words[0] === "end") return nodes
       nodes.push({ words, body: blocks.has(words[0] ?? "") ? parse(rest) : [] })
+      // Its block's end is that of the one that it is in.
+      if (words[0] === "else") return nodes
     }
   }
   return nodes
@@ -107,11 +109,13 @@ export const render = (templates: Readonly<Record<string, string>>, file: string
       .map((node) => {
         if (typeof node === "string") return node
         const [first = "", ...rest] = node.words
-        if (first === "define") return ""
+        if (first === "define" || first === "else") return ""
         if (first === "range") return repeated(rest, node.body, scope)
         if (first !== "if" && first !== "with") return String(pipeline(node.words, scope))
         const value = pipeline(rest, scope)
-        return isEmpty(value) ? "" : written(node.body, first === "with" ? { ...scope, ".": value } : scope)
+        if (!isEmpty(value)) return written(node.body, first === "with" ? { ...scope, ".": value } : scope)
+        const last = node.body.at(-1)
+        return typeof last === "object" && last.words[0] === "else" ? written(last.body, scope) : ""
       })
       .join("")
 

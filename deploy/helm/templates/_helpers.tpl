@@ -14,3 +14,16 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- with .Values.image.digest }}@{{ . }}{{ end }}
 {{- end }}
+
+{{- define "probe" -}}
+{{- if .Values.settings.GATEWAY_TLS_CLIENT_CA -}}
+# A probe has no certificate to show.
+tcpSocket:
+  port: https
+{{- else -}}
+httpGet:
+  path: /health
+  port: https
+  scheme: HTTPS
+{{- end }}
+{{- end }}
