@@ -108,7 +108,13 @@ describe("the Helm chart", () => {
     const pod = (values: Values) => rendered(values).find(({ kind }) => kind === "Deployment").spec.template
     const sum = (values: Values) => pod(values).metadata.annotations["checksum/settings"]
     assert.match(sum({}), /^[0-9a-f]{64}$/)
-    assert.notStrictEqual(sum({}), sum({ settings: { GATEWAY_PORT: "8443" } }))
+    const ports: Values = { settings: { GATEWAY_PORT: "8443", GATEWAY_METRICS_PORT: "9000" } }
+    assert.notStrictEqual(sum({}), sum(ports))
+    assert.deepStrictEqual(
+      pod(ports).spec.containers[0].ports.map(({ containerPort }: Manifest) => containerPort),
+      [8443, 9000]
+    )
+    assert.strictEqual(pod(ports).metadata.annotations["prometheus.io/port"], "9000")
     const all = rendered(everything)
     assert.include(pod(everything).spec.containers[0].image, `:${appVersion}@sha256:0`)
     assert.deepInclude(pod(everything).metadata.labels, everything.podLabels)
