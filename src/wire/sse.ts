@@ -13,11 +13,13 @@ export interface Event {
 
 /** Largest event that is accepted, in bytes of its data (10 MiB). */
 export const maxEventBytes = 10 * 1024 * 1024
+/** Most lines of data of one event. JSON comes in one line; each further one takes some forty bytes of memory, however empty it is. */
+export const maxEventLines = 65_536
 
 /**
  * Reads events from text; where it is cut makes no difference. `id:`, `retry:` and comments are dropped: a reply is never resumed.
  * The name `message`, which SSE gives to events without a name, is `undefined`. `maxSize`: of an unfinished event, in characters;
- * `complete` is false once one is larger.
+ * `complete` is false once one is larger, or has more lines than `maxEventLines`, and nothing is read after it.
  */
 export const eventReader = (maxSize: number) => {
   let events: Array<Event> = []
@@ -29,12 +31,15 @@ export const eventReader = (maxSize: number) => {
   let pending = 0
   let name = ""
   let data: string | undefined
+  let dataLines = 0
 
   const readLine = (line: string): void => {
+    if (dataLines > maxEventLines) return
     if (line === "") {
       if (data !== undefined) events.push({ event: name === "" || name === "message" ? undefined : name, data })
       name = ""
       data = undefined
+      dataLines = 0
       return
     }
     const colon = line.indexOf(":")
@@ -42,7 +47,7 @@ export const eventReader = (maxSize: number) => {
     if (field !== "data" && field !== "event") return
     const value = colon < 0 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1)
     if (field === "event") name = value
-    else data = data === undefined ? value : `${data}\n${value}`
+    else if (++dataLines <= maxEventLines) data = data === undefined ? value : `${data}\n${value}`
   }
 
   return (text: string) => {
@@ -62,7 +67,7 @@ export const eventReader = (maxSize: number) => {
         pending = unfinished.length
       }
     }
-    return { events, complete: pending + (data?.length ?? 0) <= maxSize }
+    return { events, complete: dataLines <= maxEventLines && pending + (data?.length ?? 0) <= maxSize }
   }
 }
 

@@ -1,7 +1,7 @@
 import { assert, describe, it, vi } from "@effect/vitest"
 import { Schema } from "effect"
 import { sse } from "../../src/stream/framing.ts"
-import { maxEventBytes } from "../../src/wire/sse.ts"
+import { maxEventBytes, maxEventLines } from "../../src/wire/sse.ts"
 import { chunked, cut, run, shape } from "./steps.ts"
 
 const bytes = (text: string) => Buffer.from(text, "utf8")
@@ -69,8 +69,23 @@ describe("sse", () => {
       assert.strictEqual(kind(over), "too-large")
       assert.deepStrictEqual(over.events, [{ event: undefined, data: "1" }])
     }
-    const lines = bytes("data: 0123456789\n".repeat(maxEventBytes / 11 + 2))
+    const line = `data: ${"x".repeat(1023)}\n`
+    const lines = bytes(line.repeat(maxEventBytes / 1024 + 2))
     assert.strictEqual(kind(run(sse(), chunked(lines, 65_536))), "too-large")
+  })
+
+  it("passes an event of 65,536 lines and refuses one line more, wherever the chunks are cut", () => {
+    const event = (lines: number) => bytes(`data: 1\n\n${"data:\n".repeat(lines)}\ndata: 2\n\n`)
+    for (const size of [1000, 10_000_000]) {
+      const passed = run(sse(), chunked(event(maxEventLines), size))
+      assert.deepStrictEqual(
+        passed.events.map(({ data }) => data.length),
+        [1, maxEventLines - 1, 1]
+      )
+      const over = run(sse(), chunked(event(maxEventLines + 1), size))
+      assert.strictEqual(kind(over), "too-large")
+      assert.deepStrictEqual(over.events, [{ event: undefined, data: "1" }])
+    }
   })
 
   it("gives up on an endless line without keeping it", () => {
