@@ -52,6 +52,17 @@ describe("the systemd unit", () => {
     for (const [key, value] of Object.entries(environment)) assert.include(read, `${key}=${value}`)
   })
 
+  it("has its records rotated by the user that writes them, and leaves the new file to it", () => {
+    const rotation = text("deploy/systemd/government-model-gateway.logrotate")
+    const [, folder = ""] = rotation.match(/^(\/\S+)\/\*\.jsonl \{$/m) ?? []
+    for (const log of ["GATEWAY_USAGE_LOG", "GATEWAY_AUDIT_LOG"]) {
+      assert.match(environment[log] ?? "", new RegExp(`^${folder}/[a-z]+\\.jsonl$`), log)
+    }
+    assert.include(rotation, `\n    su ${one("User")} ${one("Group")}\n`)
+    assert.match(rotation, /^ {4}nocreate$/m)
+    assert.notMatch(rotation, /^ *copytruncate/m)
+  })
+
   it("runs it as a user of its own, without rights", () => {
     assert.match(text("deploy/systemd/government-model-gateway.sysusers"), new RegExp(`^u ${one("User")} `, "m"))
     for (const name of ["AmbientCapabilities", "CapabilityBoundingSet"]) assert.deepStrictEqual(stated(name), [""])
