@@ -48,6 +48,12 @@ const append = (target: Fields, piece: object): void => {
   }
 }
 
+/** The fields of both, where a later null takes nothing away. */
+const merge = <A extends object>(before: A, later: object): A => {
+  const told = Object.entries(later).filter(([name, value]) => value !== null || !Object.hasOwn(before, name))
+  return { ...before, ...Object.fromEntries(told) }
+}
+
 export const chatAccumulator = (): Accumulator<ChatCompletionChunk, ChatCompletion> => {
   let first: ChatCompletionChunk | undefined
   let reply: ChatCompletionChunk | undefined
@@ -60,7 +66,7 @@ export const chatAccumulator = (): Accumulator<ChatCompletionChunk, ChatCompleti
   return {
     add: (chunk) => {
       first ??= chunk
-      reply = { ...reply, ...chunk }
+      reply = merge(reply ?? chunk, chunk)
       for (const choice of chunk.choices) {
         const { tool_calls, ...piece } = choice.delta
         append(message, piece)
@@ -121,7 +127,7 @@ export const messagesAccumulator = (): Accumulator<MessageStreamEvent, Message> 
         const [block, input] = [blocks.get(event.index), inputs.get(event.index)]
         if (block !== undefined && input !== undefined) append(block, { input: parsed(input) })
       } else if (message !== undefined && event.type === "message_delta") {
-        message = { ...message, ...event.delta, usage: { ...message.usage, ...event.usage } }
+        message = { ...merge(message, event.delta), usage: merge(message.usage, event.usage) }
       } else if (message !== undefined && event.type === "gateway_governance") {
         message = { ...message, x_gateway_governance: event.x_gateway_governance }
       } else if (message !== undefined && event.type === "gateway_guards") {

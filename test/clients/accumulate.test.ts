@@ -53,6 +53,27 @@ describe("a chat reply", () => {
   })
 })
 
+it("a count that an event gave is kept where a later one has null", () => {
+  const chat = chatAccumulator()
+  const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 }
+  const counts = [
+    { usage: null, service_tier: null },
+    { usage, service_tier: "default" }
+  ]
+  for (const fields of [...counts, ...counts.slice(0, 1)])
+    chat.add({ ...chunk({ content: "a" }), ...fields } as ChatCompletionChunk)
+  assert.deepInclude(chat.final(), { usage, service_tier: "default" })
+  const message = messagesAccumulator()
+  const add = (event: object) => message.add(event as MessageStreamEvent)
+  const started = { input_tokens: 9, cache_read_input_tokens: 4, cache_creation_input_tokens: null, output_tokens: 1 }
+  add({ type: "message_start", message: { id: "m", content: [], stop_reason: null, usage: started } })
+  const nulls = { input_tokens: null, cache_read_input_tokens: null, server_tool_use: null }
+  add({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { ...nulls, output_tokens: 7 } })
+  add({ type: "message_delta", delta: { stop_reason: null, stop_sequence: null }, usage: nulls })
+  assert.deepInclude(message.final(), { stop_reason: "end_turn", stop_sequence: null })
+  assert.deepEqual(message.final()?.usage as unknown, { ...started, server_tool_use: null, output_tokens: 7 })
+})
+
 it("a name of the prototype is a field like any other", () => {
   const { add, final } = chatAccumulator()
   const delta = JSON.parse('{"content":"a","__proto__":{"polluted":true},"constructor":"x"}')
