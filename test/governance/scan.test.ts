@@ -80,6 +80,14 @@ describe("scan: what must be flagged", () => {
     ],
     ["brackets that belong", "https://a.example/w/X_(y)", ["https://a.example/w/X_(y)"]],
     ["Markdown", "**https://a.example** [t](https://b.example)", ["https://a.example", "https://b.example"]],
+    ["a link in Markdown", "[https://a.example](https://b.example)", ["https://a.example", "https://b.example"]],
+    [
+      "an image in Markdown's link",
+      "[![x](https://a.example/[i](j).png)](https://b.example/y)",
+      ["https://a.example/[i](j).png", "https://b.example/y"]
+    ],
+    ["Markdown of addresses", "[10.1.2.3/x](mailto:a@b.example)", ["10.1.2.3/x", "mailto:a@b.example"]],
+    ["brackets in a row", "(https://[::1]/)(https://b.example)", ["https://[::1]/", "https://b.example"]],
     [
       "HTML and code",
       `<a href='https://a.example'>x</a> fetch("https://b.example")`,
@@ -582,6 +590,8 @@ describe("scan: limits", () => {
     ["digits", fill("1")],
     ["bad addresses", fill("1.1.1.1.1 ")],
     ["data", fill("data:")],
+    ["links in Markdown", fill("[https://a](https://b)")],
+    ["brackets in a user", `https://a${fill("](@b")}`],
     ["a long media type", `data:${fill("a")}`],
     ["mailto", fill("mailto:. ")],
     ["closing brackets", `https://${fill(")")}`],
