@@ -14,7 +14,15 @@ import { tooFewFiles } from "./openFiles.ts"
 import { refusePlainHttp } from "./plainHttp.ts"
 import { applyProxyRule, shownProxy } from "./proxy.ts"
 import { environment, load } from "./Settings.ts"
-import { activeClouds, declarationsOf, loopbacksOf, requireCloud, servesSandbox, sitesOf } from "./settings/clouds.ts"
+import {
+  activeClouds,
+  declarationsOf,
+  loopbacksOf,
+  loopbackWarning,
+  requireCloud,
+  servesSandbox,
+  sitesOf
+} from "./settings/clouds.ts"
 import { crash, statement } from "./statements.ts"
 import { logsLayer } from "./telemetry/logs.ts"
 import { applyTlsPolicy } from "./tlsPolicy.ts"
@@ -142,10 +150,10 @@ const announce = Effect.fnUntraced(function* (loaded: Loaded, port: number) {
     ...foundations(loaded)
   ]
   yield* Console.log(statement("info", `listening on ${address} (${facts.join("; ")})`))
-  for (const { servedBy, setting, url } of loopbacksOf(clouds)) {
-    yield* Effect.logWarning(
-      `${setting} is on loopback: replies name ${servedBy}, and where the text goes from there is not checked`
-    ).pipe(Effect.annotateLogs({ setting, url, served_by: servedBy }))
+  for (const loopback of loopbacksOf(clouds)) {
+    const { servedBy, setting, url } = loopback
+    const warning = Effect.logWarning(loopbackWarning(loopback))
+    yield* Effect.annotateLogs(warning, { setting, url, served_by: servedBy })
   }
   const few = tooFewFiles(gateway)
   const fewFiles = few === undefined ? [] : [`open files: ${few.message}. ${few.fix}`]

@@ -126,16 +126,16 @@ const azure = Config.all({
           )
         : Config.succeed({ ...settings, region: row.label ?? "azure", boundary: declared })
     }
-    const local = isLoopback(hostOf(settings.endpoint)) ? loopbackRow : undefined
-    if (local === undefined && Option.isNone(declared)) {
+    const isLocal = isLoopback(hostOf(settings.endpoint))
+    if (!isLocal && Option.isNone(declared)) {
       return refuse(
         `AZURE_OPENAI_ENDPOINT_BOUNDARY is not set: AZURE_OPENAI_ENDPOINT is not Azure's own (https://<name>.openai.azure.us), so it must say what may be served there, ${boundaryExample}`
       )
     }
     return Config.succeed({
       ...settings,
-      region: Option.getOrElse(label, () => local?.label ?? "private"),
-      boundary: Option.orElse(declared, () => Option.fromUndefinedOr(local?.boundary))
+      region: Option.getOrElse(label, () => (isLocal ? loopbackRow.label : "private")),
+      boundary: declared
     })
   })
 )
@@ -215,10 +215,9 @@ export const sitesOf = (clouds: CloudSettings): Sites =>
   Object.fromEntries(
     addressesOf(clouds).map(({ cloud, countPlace, declared, region, url }): [Cloud, Site] => {
       const host = url === undefined ? undefined : hostOf(url)
-      return [
-        cloud,
-        cloudFacts[cloud].hostIsPlace ? { place: host ?? "", declared } : { place: region, host, countPlace, declared }
-      ]
+      if (!cloudFacts[cloud].hostIsPlace) return [cloud, { place: region, host, countPlace, declared }]
+      const place = host ?? ""
+      return [cloud, { place, declared: declared ?? (isLoopback(place) ? loopbackRow.boundary : undefined) }]
     })
   )
 
@@ -237,3 +236,6 @@ export const loopbacksOf = (clouds: CloudSettings) =>
     : addressesOf(clouds).flatMap(({ cloud, region, setting, url }) =>
         url !== undefined && isLoopback(hostOf(url)) ? [{ setting, url, servedBy: `${cloud}/${region}` }] : []
       )
+
+export const loopbackWarning = ({ servedBy, setting }: ReturnType<typeof loopbacksOf>[number]): string =>
+  `${setting} is on loopback: replies name ${servedBy}, and where the text goes from there is not checked`

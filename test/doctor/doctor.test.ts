@@ -169,6 +169,12 @@ describe("doctor", () => {
     ["a wrong setting", () => ({ GATEWAY_WORKERS: "many" }), "settings", /^fail: GATEWAY_WORKERS must be auto .* -> /],
     ["no cloud", () => ({ GATEWAY_SANDBOX: "off" }), "clouds", /^fail: no cloud .* -> Set VERTEX_PROJECT/],
     [
+      "a cloud on loopback, of which nothing is declared",
+      () => ({ AZURE_OPENAI_ENDPOINT: "http://127.0.0.1:1", AZURE_OPENAI_API_KEY: "k" }),
+      "clouds",
+      /^ok: azure at 127\.0\.0\.1\nwarn: AZURE_OPENAI_ENDPOINT is on loopback: replies name azure\/usgov,.* -> Unset it, unless/
+    ],
+    [
       "a place that may serve nothing",
       () => ({ BEDROCK_REGION: "us-east-1", AWS_BEARER_TOKEN_BEDROCK: "x" }),
       "catalog",

@@ -2,11 +2,19 @@
 import { Effect, type Result } from "effect"
 import type { Catalog } from "../../catalog/Catalog.ts"
 import { type CatalogError, catalogSource, leftOutLines } from "../../catalog/CatalogStore.ts"
-import { clouds as allClouds, cloudSettings } from "../../catalog/clouds.ts"
+import { cloudSettings } from "../../catalog/clouds.ts"
 import { formatBoundary } from "../../catalog/Level.ts"
 import { requestable } from "../../catalog/Resolver.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
-import { activeClouds, type CloudSettings, requireCloud, sitesOf } from "../../settings/clouds.ts"
+import {
+  activeClouds,
+  addressesOf,
+  type CloudSettings,
+  loopbacksOf,
+  loopbackWarning,
+  requireCloud,
+  sitesOf
+} from "../../settings/clouds.ts"
 import { settingsIn, unknownSettingLines } from "../../unknownSettings.ts"
 import { type Found, fail, ok, orFail, orStartFails, warn } from "./Finding.ts"
 
@@ -22,6 +30,7 @@ export const settingsFound = (environment: Environment, problem: string | undefi
 }
 
 const choose = `Set ${cloudSettings}.`
+const loopbackFix = "Unset it, unless what listens there leads to that cloud."
 
 export const cloudsFound = Effect.fnUntraced(function* (settings: GatewaySettings, clouds: CloudSettings) {
   yield* requireCloud(settings, clouds)
@@ -32,14 +41,12 @@ export const cloudsFound = Effect.fnUntraced(function* (settings: GatewaySetting
     ]
   }
   const sites = sitesOf(clouds)
-  const found = allClouds.flatMap((cloud) => {
-    const { declared, place } = sites[cloud] ?? {}
-    if (place === undefined) return []
-    return [ok(`${cloud} at ${place}${declared === undefined ? "" : `, declared ${formatBoundary(declared)}`}`)]
-  })
+  const found = addressesOf(clouds).map(({ cloud, declared }) =>
+    ok(`${cloud} at ${sites[cloud]?.place}${declared === undefined ? "" : `, declared ${formatBoundary(declared)}`}`)
+  )
   return settings.sandbox === "on"
     ? [...found, warn("GATEWAY_SANDBOX is on: they are neither used nor checked", "Unset it.")]
-    : found
+    : [...found, ...loopbacksOf(clouds).map((at) => warn(loopbackWarning(at), loopbackFix))]
 }, orStartFails(choose))
 
 export const catalogFound = Effect.fnUntraced(function* (
