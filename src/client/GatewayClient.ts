@@ -13,7 +13,7 @@
  * ```
  */
 import { Context, Effect, Layer, Option, Redacted, type Schema, Stream } from "effect"
-import { FetchHttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { FetchHttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
 import { Api } from "../contract/Api.ts"
 import { ApiError, MessagesError } from "../contract/Errors.ts"
@@ -23,7 +23,7 @@ import type { StreamError } from "./errors.ts"
 import { type EventFormat, formats, type MessageStreamEvent, type ResponseStreamEvent, replyReader } from "./events.ts"
 import { type GatewayHeaders, isEventStream, readHeaders } from "./headers.ts"
 import type { ForModel, Purpose } from "./ModelName.ts"
-import { backoff, defaultMaxDelay, defaultRetries, type RetryOptions, waitAfter } from "./policy.ts"
+import { backoff, defaultMaxDelay, defaultRetries, type RetryOptions, refusalTimeout, waitAfter } from "./policy.ts"
 
 /** What the gateway answered, and who answered. */
 export interface Reply<A> {
@@ -66,10 +66,22 @@ const decoders = {
 const annotate = <E>(error: E, { requestId, retryAfter }: GatewayHeaders): E =>
   error instanceof ApiError || error instanceof MessagesError ? Object.assign(error, { requestId, retryAfter }) : error
 
+/** Reads the body of a refusal, which has to come in time. */
+const readRefusal = (reply: HttpReply) =>
+  Effect.timeoutOrElse(reply.text, {
+    duration: refusalTimeout,
+    orElse: () => {
+      const description = `the reply did not come whole (status ${reply.status})`
+      const reason = new HttpClientError.DecodeError({ request: reply.request, response: reply, description })
+      return Effect.fail(new HttpClientError.HttpClientError({ reason }))
+    }
+  })
+
 const call = <A, E>(send: Send<E>, decode: Decode<A, E>): Call<A, E> =>
   Effect.flatMap(send, (reply) => {
     const headers = readHeaders(reply.headers)
-    return decode(reply).pipe(
+    return (reply.status < 400 ? Effect.void : readRefusal(reply)).pipe(
+      Effect.andThen(decode(reply)),
       Effect.map((body) => ({ body, headers })),
       Effect.mapError((error) => annotate(error, headers))
     )
@@ -121,8 +133,11 @@ const withRetries = (
       onSuccess: (reply) => {
         const wait = reply.status >= 400 ? waitAfter(n, reply.status, readHeaders(reply.headers), longest) : undefined
         if (wait === undefined) return Effect.succeed(reply)
-        // Read to its end, the body frees its connection for the next attempt.
-        return Effect.ignore(reply.text).pipe(Effect.andThen(Effect.sleep(wait)), Effect.andThen(attempt(n + 1)))
+        // Read, the body frees its connection for the next attempt.
+        return Effect.ignore(readRefusal(reply)).pipe(
+          Effect.andThen(Effect.sleep(wait)),
+          Effect.andThen(attempt(n + 1))
+        )
       },
       onFailure: (error) =>
         error.reason._tag === "TransportError"

@@ -5,7 +5,7 @@ import type { operations } from "./contract.ts"
 import { ConnectionError, StreamError } from "./errors.ts"
 import { type EventFormat, replyReader } from "./events.ts"
 import { type GatewayHeaders, isEventStream, readHeaders } from "./headers.ts"
-import { backoff, defaultMaxDelay, defaultRetries, type RetryOptions, waitAfter } from "./policy.ts"
+import { backoff, defaultMaxDelay, defaultRetries, type RetryOptions, refusalTimeout, waitAfter } from "./policy.ts"
 
 export interface CallOptions {
   /** Ends the call, at any moment; it then rejects with the signal's reason. */
@@ -50,6 +50,19 @@ const sleep = (milliseconds: number, signal?: AbortSignal) =>
     }, milliseconds)
     signal?.addEventListener("abort", abort, { once: true })
   })
+
+/** The reply to a refused request, whose body has to come in time. */
+const inTime = ({ body }: Response) =>
+  new Response(body?.pipeThrough(new TransformStream(), { signal: AbortSignal.timeout(refusalTimeout) }))
+
+const readText = async (response: Response, signal?: AbortSignal) => {
+  try {
+    return await (response.ok ? response : inTime(response)).text()
+  } catch (cause) {
+    if (signal?.aborted === true) throw signal.reason
+    throw new ConnectionError(`the reply did not come whole (status ${response.status})`, { cause })
+  }
+}
 
 const refusals = { ApiErrorBody: ApiError, MessagesErrorBody: MessagesError }
 
@@ -104,8 +117,8 @@ export const makeConnection = ({
         const response = await fetch(address, init)
         wait = more && !response.ok ? waitAfter(n, response.status, headersOf(response), longest) : undefined
         if (wait === undefined) return response
-        // Read to its end, the body frees its connection for the next attempt.
-        await response.arrayBuffer().catch(() => undefined)
+        // Read, the body frees its connection for the next attempt.
+        await readText(response).catch(() => undefined)
       } catch (cause) {
         if (signal?.aborted === true) throw signal.reason
         if (!more) throw new ConnectionError(`no gateway answers at ${base}`, { cause })
@@ -115,22 +128,12 @@ export const makeConnection = ({
     }
   }
 
-  const textOf = async (response: Response, signal?: AbortSignal) => {
-    try {
-      return await response.text()
-    } catch (cause) {
-      throw signal?.aborted === true
-        ? signal.reason
-        : new ConnectionError("the connection broke in the middle of the reply", { cause })
-    }
-  }
-
   /** The body of a reply whose status is an answer. */
   const request = async <A>(asked: OperationRequest, { signal, onHeaders }: CallOptions = {}): Promise<A> => {
     const answers: ReadonlyArray<number> = asked.operation.answers
     const response = await send(asked, signal)
     const headers = headersOf(response)
-    const body = readObject(await textOf(response, signal))
+    const body = readObject(await readText(response, signal))
     if (!answers.includes(response.status) || body === undefined) throw refusalOf(asked, response, headers, body)
     onHeaders?.(headers)
     // The gateway has checked it, and the operation decides its type.
@@ -148,7 +151,7 @@ export const makeConnection = ({
     const response = await send(asked, signal)
     const headers = headersOf(response)
     if (!response.ok || response.body === null || !isEventStream(response.headers.get("content-type"))) {
-      throw refusalOf(asked, response, headers, readObject(await textOf(response, signal)))
+      throw refusalOf(asked, response, headers, readObject(await readText(response, signal)))
     }
     try {
       onHeaders?.(headers)

@@ -8,6 +8,8 @@ export interface RetryOptions {
 }
 export const defaultRetries = 2
 export const defaultMaxDelay = 30_000
+/** Milliseconds in which the body of a refusal has to come: one that does not end must not hold its caller. */
+export const refusalTimeout = 10_000
 
 /**
  * Statuses that are retried where the gateway does not say: rate limits, and clouds that could not be reached. 500 and 504 may
