@@ -18,6 +18,7 @@ import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
 import { Api } from "../contract/Api.ts"
 import { ApiError, MessagesError } from "../contract/Errors.ts"
 import { ApiKey, MessagesKey } from "../contract/Security.ts"
+import { baseOf } from "./baseUrl.ts"
 import type * as Contract from "./contract.ts"
 import type { StreamError } from "./errors.ts"
 import { type EventFormat, formats, type MessageStreamEvent, type ResponseStreamEvent, replyReader } from "./events.ts"
@@ -158,7 +159,7 @@ export const makeClient = Effect.fnUntraced(function* ({ baseUrl, apiKey, ...ret
   /** The document's types and the schemas' differ in nothing but the type of fields that neither knows. */
   const sent = <Payload>(request: unknown) => ({ payload: request as Payload, ...mode })
 
-  const api = yield* Effect.provide(HttpApiClient.make(Api, { baseUrl }), key)
+  const api = yield* Effect.provide(HttpApiClient.make(Api, { baseUrl: baseOf(baseUrl) }), key)
   return {
     chat: {
       completions: <const S extends Streams = false>(request: WithModel<"chat", Contract.ChatRequest, S>) =>

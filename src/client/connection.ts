@@ -1,6 +1,7 @@
 /** Sends requests with `fetch`, retries where that helps, and reads the replies. */
 import { ApiError, MessagesError } from "../contract/ApiError.ts"
 import { isObject, objectOf, readObject, textOf } from "../wire/json.ts"
+import { baseOf } from "./baseUrl.ts"
 import type { operations } from "./contract.ts"
 import { ConnectionError, StreamError } from "./errors.ts"
 import { type EventFormat, replyReader } from "./events.ts"
@@ -92,7 +93,7 @@ export const makeConnection = ({
   retries = defaultRetries,
   maxRetryDelay: longest = defaultMaxDelay
 }: PromiseClientOptions) => {
-  const base = String(baseUrl).replace(/\/+$/, "")
+  const base = baseOf(baseUrl)
 
   /** The reply, whatever its status, after the attempts that help. */
   const send = async ({ operation, id = "", body, retryable = true }: OperationRequest, signal?: AbortSignal) => {

@@ -52,6 +52,35 @@ describe("a key", () => {
   })
 })
 
+describe("a base URL", () => {
+  const listed = (baseUrl: string | URL) =>
+    Effect.flatMap(GatewayClient, ({ models }) => models.list()).pipe(
+      Effect.provide(GatewayClient.layer({ baseUrl, apiKey: "k", retries: 0 })),
+      Effect.provide(FetchHttpClient.layer)
+    )
+
+  it("may have a path and end with slashes", async () => {
+    const fake = await fakeGateway(json(200, { object: "list", data: [] }))
+    for (const path of ["", "/", "/team/a", "/team/a//"]) {
+      await Effect.runPromise(listed(new URL(fake.url + path)))
+      await createClient({ baseUrl: fake.url + path, apiKey: "k" }).models.list()
+    }
+    const paths = fake.requests.map(({ path }) => path)
+    const [own, team] = ["/v1/models", "/team/a/v1/models"]
+    assert.deepStrictEqual(paths, [own, own, own, own, team, team, team, team])
+    await fake.stop()
+  })
+
+  it.each(["http://h/?a=b", "http://h?", "http://h#f", "/proxy?to=", new URL("http://h/#f"), "http://u:secret@h"])(
+    "has nothing that a path cannot follow, and no password: %s",
+    async (baseUrl) => {
+      const says = /^TypeError: baseUrl: must have no query, [^:]*$/
+      assert.match(await Effect.runPromise(listed(baseUrl)).then(() => "", String), says)
+      assert.throws(() => createClient({ baseUrl, apiKey: "k" }), TypeError, /^baseUrl: must have no query, [^:]*$/)
+    }
+  )
+})
+
 describe("against the gateway", () => {
   it.live("chat: JSON or stream, as `stream` says", () =>
     withClient((client) =>
