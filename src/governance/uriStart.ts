@@ -168,8 +168,31 @@ const isPattern = (text: string, start: number, body: number): boolean => {
   return hasBegun && /^[dgimsuvy]{1,4}(?:[\s"'`\x7f),;\]}]|$)|^[dgimsuvy]{0,4}\.(?:test|exec)\(/.test(rest)
 }
 
+const brokenSlashes = /^[\t\n\r\f\b]*\/[\t\n\r\f\b]*\/[\t\n\r\f\b]*/
+const wholeHost =
+  /^(?:[^\s"'`\x7f/?#@]*@)?(?:localhost|\[[\da-f:.]+\]|[\w-]+(?:\.[\w-]+)+)(?::\d+)?(?:[/?#][^\s"'`\x7f]*)?(?:["'`\x7f]|$)/i
+
+/** A whole value with any scheme and with breaks around its colon or slashes; elsewhere `default:\n//x.y()` is code. */
+const brokenUri = (text: string, floor: number, at: number): Uri | undefined => {
+  const slashes = brokenSlashes.exec(text.slice(at + 1, at + farthest))?.[0]
+  if (slashes === undefined) return undefined
+  const body = at + 1 + slashes.length
+  let start = at
+  const least = Math.max(floor, at - longestScheme)
+  while (start > least && (is(schemeCharacters, unitAt(text, start - 1)) || is(breaks, unitAt(text, start - 1))))
+    start--
+  return isValueStart(text, start) &&
+    /^[a-z].+$/i.test(written(text.slice(start, at))) &&
+    wholeHost.test(text.slice(body, body + farthest))
+    ? { start, body, authority: true }
+    : undefined
+}
+
 /** The URI whose scheme ends at the colon `at`, if any. */
-export const uriAt = (text: string, floor: number, at: number): Uri | undefined => {
+export const uriAt = (text: string, floor: number, at: number): Uri | undefined =>
+  knownUri(text, floor, at) ?? brokenUri(text, floor, at)
+
+const knownUri = (text: string, floor: number, at: number): Uri | undefined => {
   const last = at > floor ? unitAt(text, at - 1) : 0
   const hasSlashes = unitAt(text, at + 1) === slash && unitAt(text, at + 2) === slash
   const start = hasSlashes ? schemeStart(text, floor, at) : at

@@ -129,6 +129,22 @@ describe("governance properties", () => {
     }
   )
 
+  const Break = Schema.Literals(["", "", "\t", "\r", "\n", "\t\n"])
+  it.prop(
+    "a whole value is a URL whatever its scheme, and wherever it is broken before its host",
+    { scheme: Schema.Literals(["https", "foo", "x-1.y"]), breaks: Schema.Array(Break), end: Authority },
+    ({ scheme, breaks, end }) => {
+      const broken = [...scheme, ":", "/", "/"].map((sign, at) => sign + (breaks[at] ?? "")).join("")
+      const text = `${broken}a.example/${join(end).replace(/[\s"'`\\]/g, "")}`
+      const read = URL.parse(text)
+      for (const found of [scanArguments(JSON.stringify({ a: text })), scanValue([text])])
+        assert.include(
+          found.map((destination) => URL.parse(destination)?.host),
+          read?.host
+        )
+    }
+  )
+
   it.prop("destinations are unique, not empty and bounded", { text: Text }, ({ text }) => {
     const found = scanArguments(join(text))
     assert.strictEqual(new Set(found).size, found.length)

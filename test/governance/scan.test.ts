@@ -165,6 +165,8 @@ describe("scan: as a URL parser reads", () => {
     ["https:\\d.\ufe0fevil.com", "https:\\d.\ufe0fevil.com"],
     ["http://0x7f.1/", "http://0x7f.1/"],
     ["http://017700000001/", "http://017700000001/"],
+    ["foo:\t//a.example/x", "foo://a.example/x"],
+    ["f\too\n:/\r/u@localhost:80", "foo://u@localhost:80"],
     ["http://[2001:db8::1]:80/x", "http://[2001:db8::1]:80/x"]
   ])("%j", (text, expected) => {
     assert.deepStrictEqual(scanArguments(one(text)), [expected])
@@ -471,6 +473,10 @@ describe("scan: what must not be flagged", () => {
     "http:server",
     "speaks https:only and http:never",
     "^https?:// https://[^\\s]+ https://... case x:\n// note",
+    "default:\t//break;",
+    "default:\n//x.y();",
+    "say foo:\t//a.example",
+    "c:\t//a.example",
     "/^https:\\/\\//i.test(x) /^http:/.test(x) /^https:\\/\\/\\w+$/",
     "x.replace(/^https:\\/\\//g, '') a=[/https:\\/\\//i,/^http:\\/\\//i] /\\bhttp:\\/\\//g;",
     "https:\\/\\/\\w+@[\\w.]+ https:\\/\\/\\w+:\\w+@\\w+",
@@ -602,6 +608,7 @@ describe("scan: limits", () => {
     ["breaks", `https${fill("\n")}://x`],
     ["breaks and colons", fill("s\n:")],
     ["broken schemes", fill("https:\n/")],
+    ["broken schemes of any name", fill("'a\n:\t//a.")],
     ["hosts without slashes", `https:${fill("a.")}`],
     ["colons and letters", fill("http:a")],
     ["brackets", fill("[1:")],
