@@ -32,10 +32,13 @@ describe("a command that is called wrong", () => {
     assert.match(stderr, expected)
   })
 
-  it("prints help that was asked for as its answer", async () => {
-    const { code, stderr, stdout } = await command(["keys", "create", "--help"])
+  it.each([
+    ["keys create", "--name string"],
+    ["catalog schema", "catalog, or overlay"]
+  ])("prints help that was asked for as its answer: %s", async (args, expected) => {
+    const { code, stderr, stdout } = await command([...args.split(" "), "--help"])
     assert.deepStrictEqual([code, stderr], [0, ""])
-    assert.include(stdout, "--name string")
+    assert.include(stdout, expected)
   })
 })
 

@@ -51,7 +51,12 @@ export const schemaOf = (what: "catalog" | "overlay") => {
 
 const schema = Command.make(
   "schema",
-  { what: Argument.Literals("WHAT", ["catalog", "overlay"]).pipe(Argument.withDefault("catalog" as const)) },
+  {
+    what: Argument.Literals("WHAT", ["catalog", "overlay"]).pipe(
+      Argument.withDescription("catalog, or overlay; catalog unless given"),
+      Argument.withDefault("catalog" as const)
+    )
+  },
   ({ what }) => print(JSON.stringify(schemaOf(what), null, 2))
 ).pipe(Command.withDescription("Print the JSON Schema of a catalog, or of an overlay"))
 

@@ -9,7 +9,7 @@ import { jsonFlag, onFlag, print } from "./shared.ts"
 export const doctorCommand = Command.make(
   "doctor",
   {
-    live: onFlag("live", "ask each deployment for one token, too; it costs that much"),
+    live: onFlag("live", "ask each deployment for one token, and each guard, too; it costs that much"),
     json: jsonFlag,
     evidence: onFlag("evidence", "print what is in force as JSON, for an assessor; it holds no secret")
   },
