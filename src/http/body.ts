@@ -122,9 +122,9 @@ const refuseBytes = (bytes: Buffer): GatewayError | undefined => {
 }
 
 /** Where and why the JSON is refused. Of the JSON it quotes the names of fields only. */
-const refusalOf = ({ at, kind, message, path }: Refusal, bytes: Buffer): GatewayError =>
+const refusalOf = ({ at, kind, message, path }: Refusal): GatewayError =>
   kind === "syntax"
-    ? invalid(`the request body is not valid JSON (at character ${bytes.toString("utf8", 0, at).length})`)
+    ? invalid(`the request body is not valid JSON (at byte ${at})`)
     : invalid(`${path === "" ? "the request body" : path}: ${message}`)
 
 const issueText = SchemaIssue.makeFormatterStandardSchemaV1({ leafHook: issueWords })
@@ -187,7 +187,7 @@ export const bodyReader = <A extends NamesModel>(
     const refused = refuseBytes(bytes)
     if (refused !== undefined) return yield* refused
     const budget = newBudget()
-    const value = yield* Effect.mapError(parse(bytes, { budget }, numbers), (refusal) => refusalOf(refusal, bytes))
+    const value = yield* Effect.mapError(parse(bytes, { budget }, numbers), refusalOf)
     if (isObject(value)) record.modelId = textOf(value.model)
     const body = yield* yield* inOneTurn(() => decode(isObject(value) ? joined(plain(value)) : value))
     if (texts !== undefined) yield* readTexts(texts(body), budget)

@@ -93,6 +93,10 @@ describe("encodings of text", () => {
       refused(await create(bad), 400, /not valid JSON/)
     }
   })
+  it("says at which byte", async () => {
+    const got = await create('{"model":"é",}')
+    assert.strictEqual(got.json.error.message, "the request body is not valid JSON (at byte 14)")
+  })
   it("does not repeat the text that it could not parse", async () => {
     const got = await create('{"model": secretword')
     assert.notMatch(got.text, /secretword/)
