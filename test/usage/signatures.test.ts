@@ -85,6 +85,30 @@ describe.each(["gateway", "ocsf"] as const)("a signed chain in the form %s", (fo
     assert.strictEqual(changed.covered, 4)
   })
 
+  it("covers nothing that was changed, nor what stands between that and the signature before", async () => {
+    const changed = (at: number) => lines.with(at, (lines[at] ?? "").replaceAll("key_1", "key_2"))
+    // Records 1, 4 and 7 are signatures.
+    for (const [at, covered] of [
+      [1, 6],
+      [2, 5],
+      [4, 6],
+      [5, 5]
+    ] as const) {
+      assert.deepStrictEqual((await check(changed(at))).covered, covered, `record ${at + 1}`)
+    }
+    // Forged and linked again: only the ends of what was forged show.
+    const second = JSON.parse(lines[1] ?? "")
+    const forger = makeChain(undefined, { format, instance: second.instance ?? second.attestation_list[0].chain_uid })
+    const [, ...forged] = [1, 8, 9].map((n) => forger.link(record(n)).trim())
+    assert.strictEqual((await check([...lines.slice(0, 1), ...forged, ...lines.slice(3)])).covered, 4)
+    // What a gap divides from the next signature.
+    assert.strictEqual((await check(lines.toSpliced(2, 1))).covered, 5)
+  })
+
+  it("covers the same in whatever order its files are read", async () => {
+    assert.deepInclude(await check([...lines.slice(4), ...lines.slice(0, 4)]), { covered: 7 })
+  })
+
   it("shows that a signature was made the last one by another hand, or is it no more", async () => {
     const claiming = (line: string, last: string | undefined) => {
       const event = JSON.parse(line)

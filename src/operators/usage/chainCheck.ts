@@ -8,7 +8,18 @@ import { recordIn } from "../../limits/ocsf.ts"
 import { headOf, type Linked, linkOf, noDigest, signedText, type Verifier } from "../../limits/usageChain.ts"
 import { type JsonObject, readObject } from "../../wire/json.ts"
 import { plural } from "../../wire/plural.ts"
-import { type Before, type Break, type Chain, type Chains, makeChains, maxChains, type Run, runOf } from "./chains.ts"
+import {
+  type Before,
+  type Break,
+  type Chain,
+  type Chains,
+  coveredOf,
+  makeChains,
+  markChanged,
+  maxChains,
+  type Run,
+  runOf
+} from "./chains.ts"
 import { type Place, showPlace } from "./readFiles.ts"
 
 /** A break, or the text of what only other files, or another order, could prove. */
@@ -175,6 +186,9 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true, 
   const report = (found: Break) => {
     counts.breaks++
     if (breaksAt.length < maxNamed) breaksAt.push(found)
+    const { instance = "", kind, seq } = found
+    const chain = kind === "changed" ? chains.all.get(instance) : undefined
+    if (chain !== undefined && seq !== undefined) markChanged(chain, seq)
   }
   const chains = makeChains(report)
 
@@ -196,8 +210,11 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true, 
     const { instance, seq } = link
     const { key, signature } = record.detail
     const last = record.detail.last !== undefined
-    if (verifier.isSigned(signedText(link, last), signature)) chain.signed = { seq, last }
-    else {
+    if (verifier.isSigned(signedText(link, last), signature)) {
+      const run = runOf(chain, seq)
+      if (run !== undefined) run.signed = Math.max(run.signed, seq)
+      if (seq > (chain.signed?.seq ?? 0)) chain.signed = { seq, last }
+    } else {
       const text =
         key === verifier.key ? "has a wrong signature: it was changed" : `is signed with another key (${key})`
       report({ kind: "unsigned", place, instance, seq, text })
@@ -269,10 +286,9 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true, 
         const { digest, last } = more.at(-1) ?? first
         return [{ instance, records, first: first.first, last, digest, anchors: matched }]
       })
-      const covered = chains.all.values().reduce((sum, { instance, records, runs }) => {
-        const after = (runs.at(-1)?.last ?? 0) - (proven.get(instance)?.seq ?? 0)
-        return sum + Math.max(0, records - Math.max(0, after))
-      }, 0)
+      const covered = chains.all
+        .values()
+        .reduce((sum, chain) => sum + coveredOf(chain, proven.get(chain.instance)?.seq ?? 0), 0)
       return { ...counts, breaksAt, open, chains: followed, covered: verifier === undefined ? undefined : covered }
     }
   }

@@ -28,6 +28,8 @@ export interface Run {
   last: number
   digest: string
   end: Place
+  /** The last that is a signature of what stands before it; 0 where none is. */
+  signed: number
 }
 
 /** The records of a chain that were read last, by number, each with the log's head of it: for what names them later. */
@@ -51,6 +53,8 @@ export interface Chain {
   records: number
   /** The last record that signs what stands before it; `last` where its process wrote no more. */
   signed: { readonly seq: number; readonly last: boolean } | undefined
+  /** From the signature before a record that was changed to that record: what a later one does not prove. */
+  readonly changed: Array<{ readonly after: number; through: number }>
 }
 
 export const maxChains = 10_000
@@ -59,6 +63,28 @@ const maxHeads = 1_000_000
 
 export const runOf = ({ runs }: Pick<Chain, "runs">, seq: number): Run | undefined =>
   runs.find(({ first, last }) => first <= seq && seq <= last)
+
+/** What no later signature proves, because it was linked to another record than this one. */
+export const markChanged = (chain: Chain, seq: number): void => {
+  const { signed = 0 } = runOf(chain, seq) ?? {}
+  const after = signed < seq ? signed : seq - 1
+  const latest = chain.changed.at(-1)
+  if (latest?.after === after) latest.through = Math.max(latest.through, seq)
+  else chain.changed.push({ after, through: seq })
+}
+
+/** How many records signatures prove: of the last run up to `proven`, of those before gaps up to their own last one. */
+export const coveredOf = ({ changed, runs }: Chain, proven: number): number => {
+  const within = (after: number, through: number) =>
+    runs.reduce((sum, run) => {
+      const last = Math.min(through, run === runs.at(-1) ? proven : run.signed, run.last)
+      return sum + Math.max(0, last - Math.max(after, run.first - 1))
+    }, 0)
+  return Math.max(
+    0,
+    changed.reduce((sum, { after, through }) => sum - within(after, through), within(0, Infinity))
+  )
+}
 
 export type Chains = ReturnType<typeof makeChains>
 
@@ -82,7 +108,7 @@ export const makeChains = (report: (found: Break) => void) => {
     const found = chains.get(instance)
     if (found !== undefined || chains.size >= maxChains) return found
     const none = { latest: undefined, logged: undefined, signed: undefined }
-    const chain: Chain = { instance, runs: [], heads: new Map(), matched: 0, records: 0, ...none }
+    const chain: Chain = { instance, runs: [], heads: new Map(), matched: 0, records: 0, changed: [], ...none }
     chains.set(instance, chain)
     return chain
   }
@@ -118,7 +144,7 @@ export const makeChains = (report: (found: Break) => void) => {
     const next = runs[at]
     if (next?.first !== run.last + 1) return
     if (next.firstPrev !== run.digest) unlinked(instance, run, next.start)
-    Object.assign(run, { last: next.last, digest: next.digest, end: next.end })
+    Object.assign(run, { last: next.last, digest: next.digest, end: next.end, signed: next.signed || run.signed })
     runs.splice(at, 1)
   }
 
@@ -142,7 +168,7 @@ export const makeChains = (report: (found: Break) => void) => {
     if (run === undefined) {
       if (runs.length >= maxRuns) return found("missing", "stands alone, after too many gaps to follow")
       const first = { first: seq, firstPrev: prev, after, before: beforeOf(after), start: place }
-      run = { ...first, last: seq, digest, end: place }
+      run = { ...first, last: seq, digest, end: place, signed: 0 }
       const at = runs.findIndex(({ first }) => first > seq)
       runs.splice(at < 0 ? runs.length : at, 0, run)
     } else {
