@@ -476,8 +476,9 @@ describe("screen: slices", () => {
     ["values", (size) => ({ $ref: "x", enum: list(size * 10, () => ({})) })],
     ["required", (size) => ({ required: list(size * 10, (at) => `destination${100_000 + at}`) })]
   ])("of %s are as many as it is long", (_, make) => {
-    for (const [at, slices] of slicesOf(make(500)).entries()) {
-      const [few = 0, many = 0] = [slices, slicesOf(make(2000))[at]]
+    const slicesOfMany = slicesOf(make(1200))
+    for (const [at, few] of slicesOf(make(300)).entries()) {
+      const many = slicesOfMany[at] ?? 0
       assert.isAbove(many, 1)
       assert.isAtMost(many, few * 4 + 4)
     }
@@ -499,39 +500,34 @@ describe("screen: slices", () => {
     assert.deepStrictEqual(at(200), at(2))
   })
 
-  it("of identifiers that end alike take no longer each", async () => {
-    const schema = (size: number) => ({
-      anyOf: list(size, () => ({ $ref: "https://a.example/b" })),
-      examples: list(size, (at) => ({ $id: `https://${at}.example/b` }))
-    })
-    assert.deepStrictEqual(
-      await superlinear((size) => {
-        const made = schema(size)
-        return (step) => void step("screen", () => screen(made))
-      }, 2000),
-      []
-    )
-  })
-
-  it("of identifiers without a place of their own are not copied for each reference", () => {
-    const takes = (size: number) => {
-      const made = {
+  it.each<[what: string, size: number, schema: (size: number) => object]>([
+    [
+      "identifiers that end alike",
+      2000,
+      (size) => ({
+        anyOf: list(size, () => ({ $ref: "https://a.example/b" })),
+        examples: list(size, (at) => ({ $id: `https://${at}.example/b` }))
+      })
+    ],
+    [
+      "identifiers without a place of their own",
+      2500,
+      (size) => ({
         anyOf: list(size, () => ({ $ref: "https://a.example/b#c" })),
         examples: list(size, () => ({ $id: "b" }))
-      }
-      return Math.min(...list(2, () => processorTime(() => assert.isUndefined(screen(made)))))
-    }
-    takes(1000)
-    assert.isBelow(takes(45_000), 7 * takes(11_250))
-  })
-
-  it("of comments in patterns that do not end take as long as they are", () => {
-    const takes = (size: number) => {
-      const made = { patternProperties: record(5, (at) => `${"(?#".repeat(size)}${at}`) }
-      return Math.min(...list(3, () => processorTime(() => assert.isUndefined(screen(made)))))
-    }
-    takes(1_000)
-    assert.isBelow(takes(5_200), 8 * takes(1_300))
+      })
+    ],
+    [
+      "comments in patterns that do not end",
+      650,
+      (size) => ({ patternProperties: record(5, (at) => `${"(?#".repeat(size)}${at}`) })
+    ]
+  ])("of %s take no longer each", async (_, size, schema) => {
+    const wrong = await superlinear((size) => {
+      const made = schema(size)
+      return (step) => void step("screen", () => assert.isUndefined(screen(made)))
+    }, size)
+    assert.deepStrictEqual(wrong, [])
   })
 
   it("are one for a usual request", () => {
