@@ -251,7 +251,7 @@ describe("doctor", () => {
       "a Redis that is down",
       () => ({ GATEWAY_REDIS_URL: "redis://:secret@127.0.0.1:1" }),
       "redis",
-      /^fail: .*ECONNREFUSED (?!.*secret).* -> /
+      /^fail: .*ECONNREFUSED (?!.*secret).* -> .*NODE_EXTRA_CA_CERTS/
     ],
     [
       "a metrics port that a worker would take from the gateway",

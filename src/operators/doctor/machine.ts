@@ -107,7 +107,7 @@ export const redisFound = Effect.fnUntraced(function* ({ redisUrl }: GatewaySett
   }
   return latency > slow ? warn(message, "Bring it nearer: each request of a limited key waits for it.") : ok(message)
 }, orFail(
-  "Start it, or correct GATEWAY_REDIS_URL (host, port, password, rediss:// for TLS); its user needs ~gateway:* and +@all -@dangerous."
+  "Start it, or correct GATEWAY_REDIS_URL (host, port, password, rediss:// for TLS); name a private CA in NODE_EXTRA_CA_CERTS; its user needs ~gateway:* and +@all -@dangerous."
 ))
 
 const endpointFound = Effect.fnUntraced(function* (endpoint: string) {
