@@ -94,12 +94,13 @@ export const blockedError = ({ categories, guard }: GuardAction) =>
 
 /**
  * Asks guards in order, each about what those before it left. Returns what they made of the texts and did, with `blocked` where
- * nothing may pass. Fails where one that must answer does not.
+ * nothing may pass, and `emptied` where one left nothing of a text. Fails where one that must answer does not.
  */
 export const askGuards = Effect.fnUntraced(function* (guards: ReadonlyArray<Guard>, asking: Asking) {
   const actions: Array<GuardAction> = []
   let texts = asking.texts
-  const judged = (blocked?: GuardAction) => ({ texts: texts.map(({ text }) => text), actions, blocked })
+  let emptied: GuardAction | undefined
+  const judged = (blocked?: GuardAction) => ({ texts: texts.map(({ text }) => text), actions, blocked, emptied })
   for (const { action, judge, name, onFailure } of guards) {
     const verdict = yield* judge({ ...asking, texts }).pipe(
       Effect.catchTag("GuardFailure", (failure): Effect.Effect<Verdict, GatewayError> => {
@@ -119,7 +120,9 @@ export const askGuards = Effect.fnUntraced(function* (guards: ReadonlyArray<Guar
     }
     actions.push(done)
     if (isBlock) return judged(done)
-    if (!isFlag) texts = texts.map((text, at) => ({ ...text, text: others?.[at] ?? "" }))
+    if (isFlag || others === undefined) continue
+    if (others.some((other, at) => other.trim() === "" && other !== texts[at]?.text)) emptied ??= done
+    texts = texts.map((text, at) => ({ ...text, text: others[at] ?? "" }))
   }
   return judged()
 })

@@ -35,6 +35,13 @@ export interface ReplyGuards {
   readonly failed: (frames: Frames) => Frames
 }
 
+export interface GuardedRequest<R> {
+  readonly request: R
+  readonly replyGuards?: ReplyGuards | undefined
+  /** The error where a guard left nothing of a text, and what remains cannot be sent. */
+  readonly emptied?: GatewayError | undefined
+}
+
 export class Guarding extends Context.Service<
   Guarding,
   {
@@ -43,6 +50,6 @@ export class Guarding extends Context.Service<
       surface: GuardedEndpoint,
       request: R,
       record: RequestRecord
-    ) => Effect.Effect<{ readonly request: R; readonly replyGuards?: ReplyGuards | undefined }, GatewayError>
+    ) => Effect.Effect<GuardedRequest<R>, GatewayError>
   }
 >()("gateway/http/Guarding") {}

@@ -24,7 +24,7 @@ import { adjustedHeaders } from "../vendors/adjustments.ts"
 import { inSlices } from "../wire/slices.ts"
 import { bodyReader } from "./body.ts"
 import { makeTerminations, type Terminations } from "./Drain.ts"
-import { Guarding, type ReplyGuards } from "./Guarding.ts"
+import { type GuardedRequest, Guarding, type ReplyGuards } from "./Guarding.ts"
 import { CurrentRecord, failWith, type RequestRecord } from "./RequestRecord.ts"
 import { makeResend } from "./refusedFields.ts"
 import { makeStreamReply } from "./streamReply.ts"
@@ -141,11 +141,14 @@ const make = Effect.gen(function* () {
         const preparing = (request: Request) => (route: Route) => surface.prepare(request, route, arrival)
         // Before the guards, which are not asked about what is not sent.
         const asked = yield* resend.prepare(found, preparing(body))
-        const unguarded = { request: body, replyGuards: undefined }
-        const { replyGuards, request } =
+        const unguarded: GuardedRequest<Request> = { request: body }
+        const { emptied, replyGuards, request } =
           guarding === undefined ? unguarded : yield* guarding.request(surface, body, record)
         const prepareFor = preparing(request)
-        const ready = request === body ? asked : yield* resend.prepare(found, prepareFor)
+        const ready =
+          request === body
+            ? asked
+            : yield* Effect.mapError(resend.prepare(found, prepareFor), (error) => emptied ?? error)
         if (ready.prepared.maxOutput !== undefined) record.inputEstimate = inputEstimate
         yield* reserve(caller, record, ready)
         // However often it is sent.

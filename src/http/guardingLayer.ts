@@ -96,9 +96,12 @@ const layer = Layer.effect(
         if (texts.length === 0 && tools.length === 0) return { request, replyGuards }
         const judged = yield* askGuards(before, { about, input: "request", texts, tools })
         record.addGuardActions(judged.actions)
+        const emptied = judged.emptied && blockedError(judged.emptied)
         if (judged.blocked !== undefined) return yield* blockedError(judged.blocked)
+        // Its messages are passed on as they are, and the cloud takes none without text.
+        if (surface === "messages" && emptied !== undefined) return yield* emptied
         const changed = yield* inOneTurn(() => withTexts(fields, body, judged.texts) ?? body)
-        return { request: changed as JsonObject & R, replyGuards }
+        return { request: changed as JsonObject & R, replyGuards, emptied }
       })
     })
   )

@@ -91,6 +91,47 @@ describe.each(guardedCases)("requests of $surface", ({ ask, path, surface }) => 
     }))
 })
 
+it("a text of which a guard leaves nothing is not held against the caller: the guard is named", () => {
+  const empties = ({ texts }: { readonly texts: ReadonlyArray<string> }) => ({
+    action: "GUARDRAIL_INTERVENED",
+    blocked_reason: "ssn",
+    texts: texts.map((text) => (text === "secret" ? "" : text))
+  })
+  const parts = [
+    { type: "text", text: "secret" },
+    { type: "text", text: "ok" }
+  ]
+  const [chat, messages, embeddings] = ["/v1/chat/completions", "/v1/messages", "/v1/embeddings"] as const
+  const native = { model: "claude-sonnet-4-5:il5", max_tokens: 400 }
+  const ask = [{ role: "user", content: "ok" }]
+  const refused = [
+    [embeddings, { model: "titan-embed-text-v2:il5", input: ["ok", "secret"] }],
+    [chat, { model: "claude-sonnet-4-5:il5", messages: [{ role: "user", content: "secret" }] }],
+    [chat, { model: "gemini-3-flash:il2", messages: [{ role: "user", content: "secret" }] }],
+    [messages, { ...native, messages: [{ role: "user", content: "secret" }] }],
+    [messages, { ...native, messages: [{ role: "user", content: parts }] }],
+    [messages, { ...native, system: parts, messages: ask }],
+    [`${messages}/count_tokens`, { model: native.model, messages: [{ role: "user", content: "secret" }] }]
+  ] as const
+  return guarded(
+    [{ name: "pii", when: "before", action: "redact" }],
+    async (gateway) => {
+      for (const [path, body] of refused) {
+        const got = await post(gateway.url + path, body)
+        assert.strictEqual(got.status, 400, got.text)
+        assert.include(got.json.error.message, "the guard pii blocks this request (ssn)")
+        assert.strictEqual(got.json.type, path.startsWith(messages) ? "error" : undefined)
+      }
+      assert.isEmpty(gateway.calls())
+      // What is left of others can be sent.
+      const rest = { model: "claude-sonnet-4-5:il5", messages: [{ role: "user", content: parts }] }
+      const got = await post(gateway.url + chat, rest)
+      assert.deepStrictEqual([got.status, got.json.x_gateway_guards?.[0]?.action], [200, "redact"])
+    },
+    { rule: empties as never }
+  )
+})
+
 const chatOf = (text: string) => guardedCases[0]?.ask(text) ?? {}
 const chatPath = "/v1/chat/completions"
 
