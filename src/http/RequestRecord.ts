@@ -155,7 +155,7 @@ export class RequestRecord extends RequestFacts {
     return Math.max(0, performance.now() - this.begunAt - Number(upstream) / 1e6)
   }
 
-  /** Takes memory for so many bytes of the request's body; false where there is none left. */
+  /** Takes memory for so many bytes of the request's body, or of a document; false where there is none left. */
   admitBody(bytes: number): boolean {
     this.held += bytes
     return this.memory === undefined || this.memory.admit(bytes, this.held)

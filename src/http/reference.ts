@@ -50,13 +50,14 @@ const pageOf = (scalar: string, json: string, notice: string): HttpServerRespons
     .replace(embedded, (_, start: string) => start + escaped(json))
     // The page's own description has it too.
     .replaceAll(usageNotice, () => escapeHtml(notice))
-  return HttpServerResponse.html(html).pipe(
-    HttpServerResponse.setHeaders({
+  return HttpServerResponse.uint8Array(Buffer.from(html), {
+    contentType: "text/html; charset=utf-8",
+    headers: {
       "content-security-policy": referencePolicy(html),
       "referrer-policy": "no-referrer",
       "cache-control": "no-cache"
-    })
-  )
+    }
+  })
 }
 
 const scalarApp = (sandbox: boolean) => {
@@ -73,25 +74,28 @@ const scalarApp = (sandbox: boolean) => {
   return HttpRouter.toHttpEffect(HttpApiScalar.layer(Api, { path: "/docs", scalar }))
 }
 
-/** Both are the same for everyone, and are made once for each catalog. */
+/** Both are the same for everyone, and are made once for each catalog: as bytes, which all replies share until their callers have read them. */
 export const makeReference = (current: () => Index, sandbox: boolean, notice: string = usageNotice) =>
   Effect.map(scalarApp(sandbox), (scalar) => {
     let of: Index | undefined
     let json = ""
+    let document = HttpServerResponse.empty()
     let page: HttpServerResponse.HttpServerResponse | undefined
-    const document = (): string => {
+    const refresh = () => {
       const index = current()
-      if (index !== of) {
-        json = documentOf(index, notice)
-        page = undefined
-        of = index
-      }
-      return json
+      if (index === of) return
+      json = documentOf(index, notice)
+      document = HttpServerResponse.uint8Array(Buffer.from(json), { contentType: "application/json" })
+      page = undefined
+      of = index
     }
     return {
-      "/openapi.json": Effect.sync(() => HttpServerResponse.text(document(), { contentType: "application/json" })),
+      "/openapi.json": Effect.sync(() => {
+        refresh()
+        return document
+      }),
       "/docs": Effect.map(scalar, (response) => {
-        const json = document()
+        refresh()
         page ??= pageOf(textOf(response), json, notice)
         return page
       })

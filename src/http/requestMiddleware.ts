@@ -5,7 +5,7 @@
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Cause, Clock, Context, Effect, Exit, identity, Option, References, Scope, Tracer } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { GatewayError, internal, invalid } from "../catalog/GatewayError.ts"
+import { GatewayError, internal, invalid, noRoom } from "../catalog/GatewayError.ts"
 import { endpoints } from "../contract/Api.ts"
 import { apiErrorBody, messagesErrorBody } from "../contract/Errors.ts"
 import { Quota } from "../limits/Quota.ts"
@@ -93,6 +93,9 @@ const strictTransport = { "strict-transport-security": "max-age=31536000" }
 /** Replies must not be cached; pages have cache headers of their own. */
 const notStored = { "cache-control": "no-store" }
 
+/** Bytes of documents that wait for their callers, who need no key for them and so take nothing of what requests may hold. */
+const mostOfDocuments = 128 * 1024 * 1024
+
 /** Writes the usage record, the log line and the metrics of a request that is over. */
 const makeReport = Effect.gen(function* () {
   const records = yield* UsageLog
@@ -126,6 +129,7 @@ export const requestMiddleware = (documents: ReadonlySet<string>) =>
       const tls = Option.isSome(settings.tlsCert)
       const sourceOf = makeSourceOf(settings.trustedProxies)
       const memory = makeMemoryBudget()
+      const memoryOfDocuments = makeMemoryBudget(mostOfDocuments)
 
       /** Why a request does not reach the router; undefined where it does. */
       const refusalOf = (request: Request, path: string, allow: string | undefined): GatewayError | undefined => {
@@ -165,7 +169,8 @@ export const requestMiddleware = (documents: ReadonlySet<string>) =>
           const scope = Context.getUnsafe(outer, Scope.Scope)
           const path = request.url.split("?", 1)[0] ?? "/"
           const endpoint = endpointAt(path)
-          const allow = documents.has(path) ? "GET" : endpoint?.method
+          const isDocument = documents.has(path)
+          const allow = isDocument ? "GET" : endpoint?.method
           const record = new RequestRecord(
             {
               id: crypto.randomUUID(),
@@ -175,7 +180,7 @@ export const requestMiddleware = (documents: ReadonlySet<string>) =>
               source: sourceOf(request),
               surface: endpoint?.surface
             },
-            memory
+            isDocument ? memoryOfDocuments : memory
           )
           const tracked = trackRequest(record, { headers: request.headers, https: tls })
           const { span } = tracked
@@ -207,6 +212,10 @@ export const requestMiddleware = (documents: ReadonlySet<string>) =>
             record.refuse(error)
             return completed(record, errorReply(path, error))
           }
+          const finish = (reply: HttpServerResponse.HttpServerResponse) => {
+            const whole = completed(record, reply)
+            return isDocument && !record.admitBody(record.bytesOut) ? refuse(noRoom) : whole
+          }
           const refused = refusalOf(request, path, allow)
           const onFailure = (cause: Cause.Cause<unknown>) => {
             if (Cause.hasInterruptsOnly(cause)) {
@@ -223,7 +232,7 @@ export const requestMiddleware = (documents: ReadonlySet<string>) =>
             refused === undefined
               ? Effect.matchCauseEffect(
                   Effect.updateContext(handler, (_: Context.Context<never>) => context),
-                  { onSuccess: (reply) => Effect.succeed(completed(record, reply)), onFailure }
+                  { onSuccess: (reply) => Effect.succeed(finish(reply)), onFailure }
                 )
               : Effect.succeed(refuse(refused))
           return Effect.andThen(Scope.addFinalizerExit(scope, onEnd), answer)

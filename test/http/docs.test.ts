@@ -1,9 +1,17 @@
 import { createHash } from "node:crypto"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, beforeAll, describe, it, vi } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
+import { clouds } from "../../src/catalog/clouds.ts"
+import { bestSites } from "../../src/catalog/Partition.ts"
+import { makeIndex } from "../../src/catalog/Resolver.ts"
 import { usageNotice } from "../../src/contract/usageNotice.ts"
 import { version } from "../../src/contract/version.ts"
+import { makeReference } from "../../src/http/reference.ts"
+import { paths } from "../catalog/paths.ts"
 import { cloudsAt, startGateway } from "../support/gateway.ts"
 import { type Got, get, type parsed, post, raw } from "../support/http.ts"
 import { sharedGateway } from "../support/shared.ts"
@@ -106,6 +114,36 @@ describe("/docs", () => {
     assert.notMatch(policy, /https?:|\*|unsafe-eval|script-src[^;]*unsafe/)
     assert.notMatch(page.text.replace(/<script>[\s\S]*?<\/script>/g, ""), /\b(src|href)=/)
   })
+
+  it("takes a bounded amount of memory for callers that do not read it, and none of what requests may take", async () => {
+    const callers = Array.from({ length: 6 }, () => raw(gateway.port, { paused: true }))
+    for (const { write } of callers) write("GET /docs HTTP/1.1\r\nhost: x\r\n\r\n".repeat(12))
+    const status = async (path: string) => (await get(gateway.url + path, {}, "HEAD")).status
+    await vi.waitUntil(async () => (await status("/docs")) === 503, 5_000)
+    assert.strictEqual(await status("/"), 200)
+    const content = "x".repeat(300_000)
+    const asked = { model: "gpt-5.1:il5", messages: [{ role: "user", content }] }
+    assert.strictEqual((await post(`${gateway.url}/v1/chat/completions`, asked)).status, 200)
+    for (const { socket } of callers) socket.destroy()
+    await vi.waitUntil(async () => (await status("/docs")) === 200, 5_000)
+  })
+
+  it.effect("is made once, and all replies share its bytes", () =>
+    Effect.gen(function* () {
+      const index = makeIndex(Result.getOrThrow(shippedCatalog), bestSites(clouds), paths)
+      const made = yield* makeReference(() => index, true)
+      for (const path of ["/docs", "/openapi.json"] as const) {
+        const asked = HttpServerRequest.fromWeb(new Request(`http://a.example${path}`))
+        const [first, second] = yield* Effect.provideService(
+          Effect.all([made[path], made[path]]),
+          HttpServerRequest.HttpServerRequest,
+          asked
+        )
+        assert.strictEqual(first, second)
+        assert.strictEqual(first.body._tag === "Uint8Array" ? first.body.text : "", undefined)
+      }
+    })
+  )
 
   it("shows the usage notice, and asks for no fonts, proxy or telemetry", async () => {
     const settings = inline(await get(`${gateway.url}/docs`), "script")[1] ?? ""
