@@ -96,22 +96,35 @@ const spanExporter = (): SpanExporter => {
   }
 }
 
-const traces = Layer.effect(
-  Tracer.Tracer,
-  Effect.gen(function* () {
-    const resource = yield* OtelResource.Resource
-    const provider = yield* untilClosed(
-      () => new BasicTracerProvider({ resource, spanProcessors: [new BatchSpanProcessor(spanExporter())] })
-    )
-    const tracer = yield* Effect.provideService(
-      OtelTracer.make,
-      OtelTracer.OtelTracer,
-      provider.getTracer(service, version)
-    )
-    // Without its `context`, which would set OpenTelemetry's own context around each step of a fiber, for libraries that ask for it.
-    return Tracer.make({ span: (options) => tracer.span(options) })
-  })
-)
+/** How spans or log records are gathered; the defaults are those of the specification. The SDK takes times that are too long for timers. */
+const batchesOf = (env: Environment, name: "BSP" | "BLRP", delay: number) => ({
+  maxExportBatchSize: whole(env[`OTEL_${name}_MAX_EXPORT_BATCH_SIZE`]) ?? 512,
+  maxQueueSize: whole(env[`OTEL_${name}_MAX_QUEUE_SIZE`]) ?? 2048,
+  scheduledDelayMillis: whole(env[`OTEL_${name}_SCHEDULE_DELAY`]) ?? delay,
+  exportTimeoutMillis: whole(env[`OTEL_${name}_EXPORT_TIMEOUT`]) ?? 30_000
+})
+
+const traces = (env: Environment) =>
+  Layer.effect(
+    Tracer.Tracer,
+    Effect.gen(function* () {
+      const resource = yield* OtelResource.Resource
+      const provider = yield* untilClosed(
+        () =>
+          new BasicTracerProvider({
+            resource,
+            spanProcessors: [new BatchSpanProcessor(spanExporter(), batchesOf(env, "BSP", 5000))]
+          })
+      )
+      const tracer = yield* Effect.provideService(
+        OtelTracer.make,
+        OtelTracer.OtelTracer,
+        provider.getTracer(service, version)
+      )
+      // Without its `context`, which would set OpenTelemetry's own context around each step of a fiber, for libraries that ask for it.
+      return Tracer.make({ span: (options) => tracer.span(options) })
+    })
+  )
 
 /** With the units of the conventions, which Effect's metrics do not know. */
 const withUnits = (producer: MetricProducer): MetricProducer => ({
@@ -161,17 +174,14 @@ const asOnConsole: LogRecordProcessor = {
   shutdown: () => Promise.resolve()
 }
 
-/** The SDK of logs reads no variables; the defaults are those of the specification. */
+/** The SDK of logs reads no variables. */
 const logs = (env: Environment) => {
   const limit = (name: string, least: number) =>
     whole(env[`OTEL_LOGRECORD_${name}`], least) ?? whole(env[`OTEL_${name}`], least)
   const provider = Layer.suspend(() => {
     const batches = new BatchLogRecordProcessor({
       exporter: makeExporter("LOGS", ProtobufLogsSerializer, LogsExporterMetricsHelper),
-      maxExportBatchSize: whole(env.OTEL_BLRP_MAX_EXPORT_BATCH_SIZE) ?? 512,
-      maxQueueSize: whole(env.OTEL_BLRP_MAX_QUEUE_SIZE) ?? 2048,
-      scheduledDelayMillis: whole(env.OTEL_BLRP_SCHEDULE_DELAY) ?? 1000,
-      exportTimeoutMillis: whole(env.OTEL_BLRP_EXPORT_TIMEOUT) ?? 30_000
+      ...batchesOf(env, "BLRP", 1000)
     })
     const logRecordLimits = {
       attributeCountLimit: limit("ATTRIBUTE_COUNT_LIMIT", 0) ?? 128,
@@ -224,7 +234,7 @@ const reportTrouble = Layer.effectDiscard(
 /** Export of these signals until the scope closes. */
 export const otlpLayer = (signals: ReadonlySet<Signal>, env: Environment) =>
   Layer.mergeAll(
-    signals.has("traces") ? traces : Layer.empty,
+    signals.has("traces") ? traces(env) : Layer.empty,
     signals.has("metrics") ? metrics(env) : Layer.empty,
     signals.has("logs") ? logs(env) : Layer.empty
   ).pipe(Layer.provide(resource), Layer.provide(reportTrouble))

@@ -33,7 +33,10 @@ describe("the process", () => {
   it("samples as it is told, says what it cannot do, sends its headers, and flushes when it stops", async () => {
     const gateway = await startProcess({
       ...exportTo(receiver.url),
-      OTEL_BSP_SCHEDULE_DELAY: "60000",
+      // Beyond Node's timers.
+      OTEL_BSP_SCHEDULE_DELAY: "3000000000",
+      OTEL_BSP_EXPORT_TIMEOUT: "3000000000",
+      OTEL_BLRP_SCHEDULE_DELAY: "3000000000",
       OTEL_TRACES_SAMPLER: "parentbased_traceidratio",
       OTEL_TRACES_SAMPLER_ARG: "0",
       OTEL_SERVICE_NAME: "gateway-two",
@@ -56,6 +59,7 @@ describe("the process", () => {
     assert.strictEqual(receiver.spans[0]?.resource["service.name"], "gateway-two")
     assert.isTrue(receiver.headers.every((headers) => headers["x-tenant"] === "blue"))
     assert.strictEqual(receiver.points().length, 0)
+    assert.notMatch(gateway.stderr(), /TimeoutOverflowWarning/)
     assert.match(gateway.stderr(), /OTEL_EXPORTER_OTLP_PROTOCOL: traces go by http\/protobuf, not by grpc/)
   })
 
