@@ -44,14 +44,19 @@ const watched = (text: string, at = sites, overlay?: string) =>
         yield* TestClock.withLive(Effect.sleep("2 millis"))
       }
     })
-    const nextLog = Effect.gen(function* () {
+    /** What is logged after a change. A look that is under way may see the change before this returns from it. */
+    const logAfter = Effect.fnUntraced(function* <E>(change: Effect.Effect<void, E>) {
       const before = logged.length
+      yield* change
       yield* until(() => logged.length > before)
-      return logged.at(-1) ?? assert.fail()
+      return logged[before] ?? assert.fail()
     })
-    /** A look may see a file that is half written, or one of two that have changed, and say so first. */
+    /** No look sees a file that is half written. */
+    const write = (path: string, text: string) =>
+      Effect.andThen(fs.writeFileString(`${path}.next`, text), fs.rename(`${path}.next`, path))
+    /** A look may see one of two files that have changed, and say so first. */
     const serves = (base: string | undefined) => until(() => bases().join() === base)
-    return { fs, directory, file, logged, bases, nextLog, serves }
+    return { fs, directory, file, logged, bases, logAfter, until, serves, write }
   })
 
 describe("CatalogStore", () => {
@@ -67,23 +72,21 @@ describe("CatalogStore", () => {
       const [one = "", two = ""] = models.map(({ id }) => id)
       const off = (...ids: ReadonlyArray<string>) =>
         JSON.stringify({ models: Object.fromEntries(ids.map((id) => [id, { off: true }])) })
-      const { bases, directory, fs, nextLog, serves } = yield* watched(textOf(one, two), sites, off(one))
+      const { bases, directory, logAfter, serves, write } = yield* watched(textOf(one, two), sites, off(one))
       assert.deepStrictEqual(bases(), [two])
-      yield* fs.writeFileString(`${directory}/overlay.json`, off(two))
-      yield* nextLog
+      yield* logAfter(write(`${directory}/overlay.json`, off(two)))
       assert.deepStrictEqual(bases(), [one])
-      yield* fs.writeFileString(`${directory}/overlay.json`, off("other"))
-      const { level, text } = yield* nextLog
+      const { level, text } = yield* logAfter(write(`${directory}/overlay.json`, off("other")))
       assert.strictEqual(level, "Error")
       assert.include(text, "models.other: the catalog has no such model")
       assert.deepStrictEqual(bases(), [one])
       // Each file is read with what the other one holds now.
-      yield* fs.writeFileString(`${directory}/overlay.json`, off(two))
-      yield* fs.writeFileString(`${directory}/catalog.json`, textOf(two, models[2]?.id ?? ""))
+      yield* write(`${directory}/overlay.json`, off(two))
+      yield* write(`${directory}/catalog.json`, textOf(two, models[2]?.id ?? ""))
       yield* serves(models[2]?.id)
       // Neither makes sense with what the other one held before.
-      yield* fs.writeFileString(`${directory}/overlay.json`, off(one))
-      yield* fs.writeFileString(`${directory}/catalog.json`, textOf(one, models[3]?.id ?? ""))
+      yield* write(`${directory}/overlay.json`, off(one))
+      yield* write(`${directory}/catalog.json`, textOf(one, models[3]?.id ?? ""))
       yield* serves(models[3]?.id)
     }).pipe(Effect.provide(Files))
   )
@@ -100,15 +103,13 @@ describe("CatalogStore", () => {
 
   it.effect("takes a changed file, refuses a broken one and keeps the old", () =>
     Effect.gen(function* () {
-      const { fs, file, bases, nextLog, logged, serves } = yield* watched(textOf("gpt-5.1"))
+      const { fs, file, bases, logAfter, logged, serves, write } = yield* watched(textOf("gpt-5.1"))
       assert.deepStrictEqual(bases(), ["gpt-5.1"])
 
-      yield* fs.writeFileString(file, textOf("gpt-5.1", "gpt-oss-120b"))
-      assert.deepInclude(yield* nextLog, { level: "Info" })
+      assert.deepInclude(yield* logAfter(write(file, textOf("gpt-5.1", "gpt-oss-120b"))), { level: "Info" })
       assert.deepStrictEqual(bases(), ["gpt-5.1", "gpt-oss-120b"])
 
-      yield* fs.writeFileString(file, `{"models":[{"id":"a"}]}`)
-      const refused = yield* nextLog
+      const refused = yield* logAfter(write(file, `{"models":[{"id":"a"}]}`))
       assert.strictEqual(refused.level, "Error")
       for (const part of [file, "models[0].family: Missing key", "stays"]) assert.include(refused.text, part)
       assert.deepStrictEqual(bases(), ["gpt-5.1", "gpt-oss-120b"])
@@ -120,24 +121,22 @@ describe("CatalogStore", () => {
       }
       assert.strictEqual(logged.length, count, "a broken file is logged once")
 
-      yield* fs.remove(file)
-      assert.deepInclude(yield* nextLog, { level: "Error" })
+      assert.deepInclude(yield* logAfter(fs.remove(file)), { level: "Error" })
       assert.deepStrictEqual(bases(), ["gpt-5.1", "gpt-oss-120b"])
 
-      yield* fs.writeFileString(file, textOf("gpt-oss-120b"))
+      yield* write(file, textOf("gpt-oss-120b"))
       yield* serves("gpt-oss-120b")
     }).pipe(Effect.provide(Files))
   )
 
   it.effect("warns of IDs that a reloaded catalog claims and the table does not allow, and serves the rest", () =>
     Effect.gen(function* () {
-      const { fs, file, bases, logged, nextLog } = yield* watched(textOf("gpt-5.1"), {
+      const { file, bases, logged, until, write } = yield* watched(textOf("gpt-5.1"), {
         ...sites,
         bedrock: { place: "us-east-1" }
       })
-      yield* fs.writeFileString(file, textOf("gpt-5.1", "gpt-oss-120b", "titan-embed-text-v2"))
-      yield* nextLog
-      while (logged.length < 2) yield* nextLog
+      yield* write(file, textOf("gpt-5.1", "gpt-oss-120b", "titan-embed-text-v2"))
+      yield* until(() => logged.length >= 2)
       assert.deepStrictEqual(
         logged.map(({ level }) => level),
         ["Info", "Warn"]
@@ -151,11 +150,10 @@ describe("CatalogStore", () => {
 
   it.effect("follows a swapped symbolic link, as a mounted ConfigMap changes", () =>
     Effect.gen(function* () {
-      const { fs, directory, file, bases, nextLog } = yield* watched(textOf("gpt-5.1"))
+      const { fs, directory, file, bases, logAfter } = yield* watched(textOf("gpt-5.1"))
       yield* fs.writeFileString(`${directory}/next.json`, textOf("gpt-oss-120b"))
       yield* fs.symlink(`${directory}/next.json`, `${directory}/link`)
-      yield* fs.rename(`${directory}/link`, file)
-      yield* nextLog
+      yield* logAfter(fs.rename(`${directory}/link`, file))
       assert.deepStrictEqual(bases(), ["gpt-oss-120b"])
     }).pipe(Effect.provide(Files))
   )
