@@ -9,8 +9,8 @@ const source = new URL("../../src/", import.meta.url).pathname
 
 type Environment = Readonly<Record<string, string>>
 
-/** Waits until it holds; rejects after the time (milliseconds). */
-export const until = async (holds: () => boolean | Promise<boolean>, what: string, milliseconds = 10_000) => {
+/** Waits until it holds; rejects after the time (milliseconds), which is a little less than a test may take. */
+export const until = async (holds: () => boolean | Promise<boolean>, what: string, milliseconds = 50_000) => {
   const end = Date.now() + milliseconds
   while (!(await holds())) {
     if (Date.now() > end) throw new Error(`${what} did not happen within ${milliseconds} ms`)
