@@ -37,6 +37,9 @@ interface OperationRequest {
 
 const headersOf = ({ headers }: Response): GatewayHeaders => readHeaders(Object.fromEntries(headers))
 
+/** Longest time of a timer, in milliseconds: a longer one is over at once. */
+const longestTimer = 2 ** 31 - 1
+
 /** Waits, or fails with the signal's reason. */
 const sleep = (milliseconds: number, signal?: AbortSignal) =>
   new Promise<void>((resolve, reject) => {
@@ -45,10 +48,13 @@ const sleep = (milliseconds: number, signal?: AbortSignal) =>
       clearTimeout(timer)
       reject(signal?.reason)
     }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", abort)
-      resolve()
-    }, milliseconds)
+    const timer = setTimeout(
+      () => {
+        signal?.removeEventListener("abort", abort)
+        resolve()
+      },
+      Math.min(milliseconds, longestTimer)
+    )
     signal?.addEventListener("abort", abort, { once: true })
   })
 
