@@ -26,9 +26,12 @@ const faded = ({ amount, at }: TeamUse, now: number): number => amount * Math.ex
 
 /** `limit` is an amount a minute, and the most that may be taken at a time. It begins full. */
 export const makeFairBucket = (limit: number, start: number) => {
+  /** In the order in which teams asked last. */
   const uses = new Map<string, TeamUse>()
   let level = limit
   let filledAt = start
+  /** What must be left for all teams, summed once for those that are looked at together. */
+  let sum = { at: Number.NaN, teams: 0, left: 0 }
 
   const refill = (now: number): void => {
     level = Math.min(limit, level + ((now - filledAt) * limit) / minute)
@@ -38,18 +41,28 @@ export const makeFairBucket = (limit: number, start: number) => {
   const use = (team: string, more: number, now: number): number => {
     const known = uses.get(team)
     const amount = Math.max(0, (known === undefined ? 0 : faded(known, now)) + more)
+    uses.delete(team)
     uses.set(team, { amount, at: now })
+    if (more !== 0) sum.at = Number.NaN
     return amount
   }
-  /** What a team that would then have had so much must leave for the others. */
-  const leftFor = (team: string, had: number, now: number): number => {
-    for (const [other, { at }] of uses) if (now - at >= minute) uses.delete(other)
+  const leftOf = (amount: number, share: number): number => Math.max(0, Math.min(share - amount, share * kept))
+  const leftForAll = (share: number, now: number): number => {
+    if (sum.at !== now || sum.teams !== uses.size) {
+      let left = 0
+      for (const use of uses.values()) left += leftOf(faded(use, now), share)
+      sum = { at: now, teams: uses.size, left }
+    }
+    return sum.left
+  }
+  /** What a team that would have `wanted` beside what it `had` must leave for the others. */
+  const leftForOthers = (had: number, wanted: number, now: number): number => {
+    for (const [team, { at }] of uses) {
+      if (now - at < minute) break
+      uses.delete(team)
+    }
     const share = limit / uses.size
-    if (had <= share) return 0
-    let left = 0
-    for (const [other, use] of uses)
-      if (other !== team) left += Math.max(0, Math.min(share - faded(use, now), share * kept))
-    return left
+    return had + wanted <= share ? 0 : leftForAll(share, now) - leftOf(had, share)
   }
 
   return {
@@ -58,8 +71,8 @@ export const makeFairBucket = (limit: number, start: number) => {
       refill(now)
       // A request for more than the bucket holds is served when it is full.
       const wanted = Math.min(amount, limit)
-      const had = use(team, 0, now) + wanted
-      const missing = Math.min(limit, wanted + leftFor(team, had, now)) - level
+      const had = use(team, 0, now)
+      const missing = Math.min(limit, wanted + leftForOthers(had, wanted, now)) - level
       return missing <= 0 ? 0 : Math.ceil((missing * minute) / limit)
     },
     /** Takes it, also when there is less; a negative amount gives back. */
@@ -125,10 +138,11 @@ const makeAdmission = (quota: CloudLimits, share: number, longest: number) => {
   const queues = new Map<string, Set<Waiter>>()
   let waiting = 0
   let timer: NodeJS.Timeout | undefined
+  /** When those that wait are looked at next. */
+  let servesAt = Number.POSITIVE_INFINITY
 
   /** 0: taken. Else the milliseconds to wait, if no other request were waiting. */
-  const take = (wanted: Wanted): number => {
-    const at = now()
+  const take = (wanted: Wanted, at: number): number => {
     const wait = Math.max(0, ...buckets.map(({ bucket, unit }) => bucket.wait(wanted.team, wanted[unit], at)))
     if (wait === 0) for (const { bucket, unit } of buckets) bucket.take(wanted.team, wanted[unit], at)
     return wait
@@ -146,13 +160,14 @@ const makeAdmission = (quota: CloudLimits, share: number, longest: number) => {
     let soonest = Number.POSITIVE_INFINITY
     let served = true
     while (served) {
+      const at = now()
       served = false
       soonest = Number.POSITIVE_INFINITY
       for (const [team, queue] of [...queues]) {
         const [first] = queue
         if (first === undefined) continue
-        const wait = take(first)
-        const left = first.until - now()
+        const wait = take(first, at)
+        const left = first.until - at
         if (wait > 0 && left > 0) {
           soonest = Math.min(soonest, wait, left)
           continue
@@ -164,9 +179,18 @@ const makeAdmission = (quota: CloudLimits, share: number, longest: number) => {
         served = true
       }
     }
-    // A request that was resumed may have served others, and set it.
+    servesAt = Number.POSITIVE_INFINITY
+    if (waiting > 0) serveIn(soonest)
+    else clearTimeout(timer)
+  }
+
+  /** Looks at those that wait in so many milliseconds, unless it does so before that. */
+  const serveIn = (milliseconds: number): void => {
+    const at = now() + Math.max(1, milliseconds)
+    if (at >= servesAt) return
+    servesAt = at
     clearTimeout(timer)
-    if (waiting > 0) timer = setTimeout(serve, Math.max(1, soonest))
+    timer = setTimeout(serve, at - now())
   }
 
   const isFull = (team: string): boolean => {
@@ -177,14 +201,14 @@ const makeAdmission = (quota: CloudLimits, share: number, longest: number) => {
 
   const enter = (wanted: Wanted): Effect.Effect<void, GatewayError> =>
     Effect.suspend(() => {
-      const wait = take(wanted)
+      const wait = take(wanted, now())
       if (wait === 0) return Effect.void
       if (longest === 0 || isFull(wanted.team)) return Effect.fail(refusal(wait))
       return Effect.callback<void, GatewayError>((resume) => {
         const waiter: Waiter = { ...wanted, until: now() + longest, resume }
         getOrInsert(queues, wanted.team, () => new Set()).add(waiter)
         waiting++
-        serve()
+        serveIn(Math.min(wait, longest))
         return Effect.sync(() => leave(waiter))
       })
     })

@@ -185,6 +185,25 @@ describe("a deployment's quota", () => {
     })
   )
 
+  it.live("looks at each team a few times for a request that waits, however many wait", () =>
+    Effect.gen(function* () {
+      const quota = yield* service(60_000)
+      const waitFor = (id: string) => Effect.forkChild(take(quota, { requests: 60 }, id), { startImmediately: true })
+      const teams = 400
+      const waiting = yield* Effect.forEach(Array.from({ length: 60 + teams }), (_, n) => waitFor(`${n}`))
+      const looked = vi.spyOn(Math, "exp")
+      const last = yield* waitFor("last")
+      yield* pass(15_000)
+      const looks = looked.mock.calls.length
+      looked.mockRestore()
+      const served = waiting.slice(60).filter((fiber) => fiber.pollUnsafe() !== undefined).length
+      assert.isAbove(served, 3)
+      assert.isUndefined(last.pollUnsafe())
+      assert.isAtMost(looks / (60 + teams), 8 * (1 + served), `${served} served`)
+      yield* Effect.forEach([...waiting, last], Fiber.interrupt, { concurrency: "unbounded" })
+    })
+  )
+
   it.live("forgets who leaves", () =>
     Effect.gen(function* () {
       const quota = yield* service(5_000)
