@@ -163,7 +163,9 @@ export const Beta = Schema.Struct({
   /** How the types of its tools begin. */
   tools: Names,
   /** Types of its blocks. */
-  blocks: Names
+  blocks: Names,
+  /** How the types of its edits of the context begin: where it is sent, no others are. */
+  edits: Names
 })
 export type Beta = typeof Beta.Type
 

@@ -68,6 +68,17 @@ const withoutBlocks = (body: JsonObject, isRemoved: IsRemoved, adjusted: Adjuste
   return areSame(given, messages) ? body : { ...body, messages }
 }
 
+/** The body without these edits of the context. */
+const withoutEdits = (body: JsonObject, isRemoved: IsRemoved, adjusted: Adjusted): JsonObject => {
+  const { context_management: management, ...rest } = body
+  const { gone = [], kept = [] } = Object.groupBy(arrayOf(objectOf(management).edits), (edit) =>
+    isRemoved(typeOf(edit)) ? "gone" : "kept"
+  )
+  if (gone.length === 0) return body
+  for (const edit of gone) adjusted.removed(`context_management.edits.${typeOf(edit)}`)
+  return kept.length === 0 ? rest : { ...rest, context_management: { ...objectOf(management), edits: kept } }
+}
+
 /**
  * The betas that are sent, the body, and the fields that are still to be left out of it. `allowed`: betas that the deployment's endpoint
  * takes. `adjusted` gets what is changed.
@@ -109,10 +120,13 @@ export const applyBetas = (
   const ofTool = (type = "") => lacks(table.find(({ tools }) => tools?.some((start) => type.startsWith(start))))
   const ofBlock = (type = "") => lacks(table.find(({ blocks }) => blocks?.includes(type)))
   const kept = withoutBlocks(withoutTools(body, ofTool, adjusted), ofBlock, adjusted)
-  const betaFields = table.filter(isSent).flatMap(({ fields = [] }) => fields)
+  const sentBetas = table.filter(isSent)
+  const betaFields = sentBetas.flatMap(({ fields = [] }) => fields)
+  const edits = sentBetas.flatMap(({ edits = [] }) => edits)
+  const ofEdit = (type = "") => edits.length > 0 && !edits.some((start) => type.startsWith(start))
   return {
     betas: allowed.filter((beta) => sent.has(beta)),
-    body: kept,
+    body: withoutEdits(kept, ofEdit, adjusted),
     strip: betaFields.filter((field) => refused?.has(field) !== true).reduce(withoutPath, strip)
   }
 }

@@ -362,7 +362,14 @@ layer(Sandbox.layer({ pace: 0 }))("what simulated Claude refuses", (it) => {
       assert.strictEqual((yield* send("tool-search-tool-2025-10-19", SONNET, { ...deferred, messages })).status, 200)
       const updates = { thinking: { ...thinking, display: "updates" } }
       assert.strictEqual((yield* send("thinking-display-updates-2026-08-18", SONNET, updates)).status, 200)
-      assert.strictEqual((yield* send("context-management-2025-06-27", SONNET, { context_management: {} })).status, 200)
+      for (const [beta, type, other] of [
+        ["context-management-2025-06-27", "clear_thinking_20251015", "compact_20260112"],
+        ["compact-2026-01-12", "compact_20260112", "clear_thinking_20251015"]
+      ] as const) {
+        const edit = (type: string) => send(beta, SONNET, { context_management: { edits: [{ type }] } })
+        assert.strictEqual((yield* edit(type)).status, 200)
+        assert.match(messageIn(yield* edit(other)), /^context_management.edits.0: Input tag/)
+      }
       const { max_tokens: _, ...counted } = { ...body(), model: SONNET }
       const count = (beta: string) => post(claude("count-tokens"), counted, { "anthropic-beta": beta })
       assert.strictEqual((yield* count("interleaved-thinking-2025-05-14")).status, 200)

@@ -45,6 +45,12 @@ const BUDGET = 29
 
 const TOOL_SEARCH = "tool-search-tool-2025-10-19"
 const CONTEXT_MANAGEMENT = "context-management-2025-06-27"
+/** Edits of the context, with their betas. */
+const EDITS = {
+  clear_tool_uses_20250919: CONTEXT_MANAGEMENT,
+  clear_thinking_20251015: CONTEXT_MANAGEMENT,
+  compact_20260112: "compact-2026-01-12"
+}
 const UPDATES = "thinking-display-updates-2026-08-18"
 
 const serverTool = /^(?:web_search|bash|browser|text_editor|computer|tool_search_tool|memory)_/
@@ -128,6 +134,8 @@ const requestOf = (context: ClaudeContext, strict: boolean) => {
   const answers = !counting || platform === "bedrock"
   // Sources: AWS's and Google's pages on structured outputs of Claude.
   const native = platform === "bedrock" ? version >= 4.5 && version < 4.7 : version >= 4.6
+  const edits = Object.entries(EDITS).filter(([, beta]) => betas.includes(beta))
+  const edit = variant("type", Object.fromEntries(edits.map(([type]) => [type, anything])))
   const output = { effort: efforts.length > 0 && oneOf(efforts), format: native && format }
   const fields = {
     "messages!": messagesOf(strict, platform === "vertex" && version >= 4.8, betas),
@@ -145,7 +153,7 @@ const requestOf = (context: ClaudeContext, strict: boolean) => {
     output_config: answers && (efforts.length > 0 || native) && closed("", output),
     stream: answers && platform === "vertex" && anything,
     anthropic_beta: answers && platform === "bedrock" && anything,
-    context_management: answers && betas.some((beta) => /^(?:context-management|compact)-/.test(beta)) && anything
+    context_management: answers && edits.length > 0 && closed("", { edits: list(edit) })
   }
   return closed("anthropic_version!", fields, (asked) => {
     const { thinking, tool_choice: choice } = asked

@@ -160,6 +160,21 @@ describe.each(models)("%s", (model) => {
     assert.strictEqual(got.headers.get("x-gateway-adjusted"), "messages.content.compaction:removed")
   })
 
+  const clear = { type: "clear_thinking_20251015", keep: "all" }
+  const compact = { type: "compact_20260112" }
+  it.each([
+    [[clear, compact], { edits: [compact] }],
+    [[clear], undefined],
+    [[compact], { edits: [compact] }]
+  ])("of edits of the context those of the compaction are sent: %j", async (edits, sent) => {
+    const given = message(model, "hi", { context_management: { edits } })
+    const { body, betas, named } = await create(given, { "anthropic-beta": "compact-2026-01-12" })
+    assert.strictEqual(betas, "compact-2026-01-12")
+    assert.deepStrictEqual(body.context_management, sent)
+    const gone = ["context_management.edits.clear_thinking_20251015:removed"]
+    assert.deepStrictEqual(named, edits.includes(clear as never) ? gone : [])
+  })
+
   it.each([
     ["a list", ["context-1m-2025-08-07", "novel-2030-01-01"]],
     ["a text", "context-1m-2025-08-07,novel-2030-01-01"],
