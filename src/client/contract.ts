@@ -430,8 +430,8 @@ export interface EmbeddingsRequest {
   readonly [name: string]: unknown
 }
 
-/** A part of a message. */
-export type OutputContent = OutputText | {
+/** A part of a message, or of reasoning. */
+export type StreamedContent = OutputText | {
   readonly type: "refusal"
   /**
    * Why the model did not answer.
@@ -639,6 +639,17 @@ export interface OutputMessage {
   readonly content: ReadonlyArray<OutputContent>
   /** How far the item is. */
   readonly status?: "completed" | "failed" | "in_progress" | "cancelled" | "queued" | "incomplete" | (string & {}) | null
+  readonly [name: string]: unknown
+}
+
+/** A part of a message. */
+export type OutputContent = OutputText | {
+  readonly type: "refusal"
+  /**
+   * Why the model did not answer.
+   * @example "I cannot help with that."
+   */
+  readonly refusal: string
   readonly [name: string]: unknown
 }
 
@@ -2782,7 +2793,7 @@ export type ResponseEvent = {
   readonly [name: string]: unknown
 } | {
   readonly type: "response.content_part.added"
-  readonly part: OutputContent
+  readonly part: StreamedContent
   /**
    * Which part of the item's `content`, from 0.
    * @example 0
@@ -2800,7 +2811,7 @@ export type ResponseEvent = {
   readonly [name: string]: unknown
 } | {
   readonly type: "response.content_part.done"
-  readonly part: OutputContent
+  readonly part: StreamedContent
   /**
    * Which part of the item's `content`, from 0.
    * @example 0

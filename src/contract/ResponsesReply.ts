@@ -7,15 +7,20 @@ import { customCall, functionCall, localCalls, reasoning } from "./ResponsesInpu
 
 const Status = oneOf("completed", "failed", "in_progress", "cancelled", "queued", "incomplete")
 
-const OutputContent = kinds([
+const said = [
   kind("output_text", {
     text: string("The text.", "FedRAMP High is the strictest baseline."),
     annotations: maybe(Schema.Array(ParsedJson), "Sources that the model names."),
     logprobs: maybe(Schema.Array(ParsedJson), "One entry for each token, where `include` asked for them.")
   }).annotate(named("OutputText", "A text.")),
-  kind("refusal", { refusal: string("Why the model did not answer.", "I cannot help with that.") }),
+  kind("refusal", { refusal: string("Why the model did not answer.", "I cannot help with that.") })
+] as const
+
+const OutputContent = kinds(said).annotate(named("OutputContent", "A part of a message."))
+const StreamedContent = kinds([
+  ...said,
   kind("reasoning_text", { text: string("What the model thought.", "Three baselines exist.") })
-]).annotate(named("OutputContent", "A part of a message."))
+]).annotate(named("StreamedContent", "A part of a message, or of reasoning."))
 
 const OutputItem = kinds([
   kind("message", {
@@ -106,8 +111,8 @@ export const ResponsesEvent = eventKinds({
   "response.failed": ["The reply failed: the last event.", whole],
   "response.output_item.added": ["An item starts.", ofItemWhole],
   "response.output_item.done": ["An item is complete.", ofItemWhole],
-  "response.content_part.added": ["A part of a message starts.", { part: OutputContent, ...ofPart }],
-  "response.content_part.done": ["A part of a message is complete.", { part: OutputContent, ...ofPart }],
+  "response.content_part.added": ["A part of an item starts.", { part: StreamedContent, ...ofPart }],
+  "response.content_part.done": ["A part of an item is complete.", { part: StreamedContent, ...ofPart }],
   "response.output_text.delta": ["A piece of a text.", { delta, ...ofPart }],
   "response.output_text.done": ["A text is complete.", { text, ...ofPart }],
   "response.output_text.annotation.added": [

@@ -176,6 +176,22 @@ describe("the types of the client", () => {
     assert.isFunction(readResponse)
   })
 
+  it("let what a model said go back into the next request", () => {
+    const again = async () => {
+      const { choices } = await client.chat.completions(chat)
+      const [choice] = (await client.chat.stream(chat).finalMessage()).choices
+      const { content, role } = await client.messages.create(claude)
+      const { output } = await client.responses.create(gpt)
+      return [
+        client.chat.completions({ ...chat, messages: [...hello, ...choices.map(({ message }) => message)] }),
+        client.chat.completions({ ...chat, messages: choice === undefined ? hello : [...hello, choice.message] }),
+        client.messages.create({ ...claude, messages: [...hello, { role, content }] }),
+        client.responses.create({ ...gpt, input: [...output, { role: "user", content: "Go on." }] })
+      ]
+    }
+    assert.isFunction(again)
+  })
+
   it("offer the models of the shipped catalog, and take any other name with a level", () => {
     expectTypeOf<Extract<ModelFor<"chat">, "gemini-3-flash:il2">>().toEqualTypeOf<"gemini-3-flash:il2">()
     expectTypeOf<Extract<ModelFor<"messages">, "gemini-3-flash:il2">>().toBeNever()
