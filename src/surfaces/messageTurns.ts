@@ -15,12 +15,11 @@ const isSystem = (message: Json): boolean => roleOf(message) === "system"
 export const isEmptyValue = (value: Json | undefined): boolean =>
   value === null || value === undefined || (typeof value === "object" && Object.keys(value).length === 0)
 
-/** The blocks of a system message, marked as the vendor's clients mark texts that the user did not write. */
-const reminder = (message: Json | undefined): ReadonlyArray<Json> =>
-  blocksOf(objectOf(message).content).map((block) => {
-    const text = textOf(objectOf(block).text)
-    return text === undefined ? block : { ...objectOf(block), text: `<system-reminder>\n${text}\n</system-reminder>` }
-  })
+/** A block of a system message, marked as the vendor's clients mark texts that the user did not write. */
+const reminder = (block: Json): Json => {
+  const text = textOf(objectOf(block).text)
+  return text === undefined ? block : { ...objectOf(block), text: `<system-reminder>\n${text}\n</system-reminder>` }
+}
 
 /** The content with blocks added after its tool results, which must come first. */
 const afterResults = (content: Json | undefined, added: ReadonlyArray<Json>): ReadonlyArray<Json> => {
@@ -29,51 +28,62 @@ const afterResults = (content: Json | undefined, added: ReadonlyArray<Json>): Re
   return [...blocks.slice(0, at), ...added, ...blocks.slice(at)]
 }
 
-/** Each run of system messages goes to the beginning of the user's next turn, or else to the end of the last one. */
-const foldRuns = (messages: ReadonlyArray<Json>): ReadonlyArray<Json> => {
+/**
+ * Each run of system messages goes to the beginning of the user's next turn, or else to the end of the last one. `keeps`: the model takes
+ * them after a user's turn, last or before the assistant's (docs/upstreams.md#anthropic-messages). `fold` makes blocks of one.
+ */
+const foldRuns = (
+  messages: ReadonlyArray<Json>,
+  keeps: boolean,
+  fold: (message: Json) => ReadonlyArray<Json>
+): ReadonlyArray<Json> => {
   const turns: Array<Json> = []
   let run: Array<Json> = []
-  const close = () => {
-    // A turn without blocks would be refused.
-    if (run.length === 0) return
+  const place = (next?: Json) => {
     const last = turns.at(-1)
-    if (isObject(last) && last.role === "user")
-      turns[turns.length - 1] = { ...last, content: [...blocksOf(last.content), ...run] }
-    else turns.push({ role: "user", content: run })
+    const stays = keeps && roleOf(last) === "user" && roleOf(next) !== "user"
+    const blocks = stays ? [] : run.flatMap(fold)
+    if (stays) for (const message of run) turns.push(message)
     run = []
+    if (isObject(next) && next.role === "user") {
+      turns.push(blocks.length === 0 ? next : { ...next, content: afterResults(next.content, blocks) })
+      return
+    }
+    // A turn without blocks would be refused.
+    if (blocks.length > 0) {
+      if (isObject(last) && last.role === "user")
+        turns[turns.length - 1] = { ...last, content: [...blocksOf(last.content), ...blocks] }
+      else turns.push({ role: "user", content: blocks })
+    }
+    if (next !== undefined) turns.push(next)
   }
   for (const message of messages) {
-    if (isSystem(message)) for (const block of reminder(message)) run.push(block)
-    else if (isObject(message) && message.role === "user") {
-      turns.push(run.length === 0 ? message : { ...message, content: afterResults(message.content, run) })
-      run = []
-    } else {
-      close()
-      turns.push(message)
-    }
+    if (isSystem(message)) run.push(message)
+    else place(message)
   }
-  close()
+  place()
   return turns
 }
 
 /**
- * System messages among a conversation's other messages (docs/decisions.md#system-messages-within-a-conversation). Where the model
- * takes them only at the beginning, their text goes into the turn beside them, marked as a reminder. `keeps`: the model takes them
- * after a user's turn; only those at the beginning become part of `system`. `adjusted` gets that something was folded, and the fields
- * that were lost.
+ * System messages among a conversation's other messages (docs/decisions.md#system-messages-within-a-conversation). Where the model does
+ * not take them, those at the beginning become part of `system`, and the text of others goes into the turn beside them, marked as a
+ * reminder. `keeps`: the model takes some. `adjusted` gets that something was folded, and the fields that were lost.
  */
 export const foldSystem = (body: JsonObject, keeps: boolean, adjusted: Adjusted): JsonObject => {
   const messages = arrayOf(body.messages)
+  if (!messages.some(isSystem)) return body
+  const blocksIn = (message: Json): ReadonlyArray<Json> => {
+    adjusted.add("messages.role:system->user")
+    for (const [name, value] of Object.entries(objectOf(message))) {
+      if (name !== "role" && name !== "content" && !isEmptyValue(value)) adjusted.removed(`messages.${name}`)
+    }
+    return blocksOf(objectOf(message).content)
+  }
   const first = messages.findIndex((message) => !isSystem(message))
   const [leading, rest] = first < 0 ? [messages, []] : [messages.slice(0, first), messages.slice(first)]
-  const folded = keeps ? leading : messages.filter(isSystem)
-  if (folded.length === 0) return body
-  adjusted.add("messages.role:system->user")
-  for (const [name, value] of folded.flatMap((message) => Object.entries(objectOf(message)))) {
-    if (name !== "role" && name !== "content" && !isEmptyValue(value)) adjusted.removed(`messages.${name}`)
-  }
-  const turns = keeps ? rest : foldRuns(rest)
-  const system = leading.flatMap((message) => blocksOf(objectOf(message).content))
+  const system = leading.flatMap(blocksIn)
+  const turns = foldRuns(rest, keeps, (message) => blocksIn(message).map(reminder))
   // A conversation of instructions only becomes the user's turn, because there must be one.
   if (turns.length === 0) return { ...body, messages: [{ role: "user", content: system }], system: body.system ?? [] }
   return { ...body, messages: turns, ...(system.length === 0 ? {} : { system: [...blocksOf(body.system), ...system] }) }

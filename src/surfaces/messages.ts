@@ -118,10 +118,10 @@ const prepare =
     const alwaysNamed = plainPaths(refused)
     const body = pipe(
       versioned(applied.body, adjusted),
-      (body) => foldSystem(body, keepsSystem, adjusted),
       // Of a turn in several messages the first may be nothing but thinking; what is removed may have stood between turns of one role.
       (body) => mergeTurns(body, adjusted),
       (body) => withoutTrailingThinking(body, adjusted),
+      (body) => foldSystem(body, keepsSystem, adjusted),
       (body) => mergeTurns(body, adjusted),
       (body) => (cachesItself ? body : cacheLastBlock(body, adjusted)),
       (body) => fitFormat(body, route.strip, adjusted),

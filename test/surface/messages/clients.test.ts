@@ -236,6 +236,15 @@ describe.each(models)("%s", (model) => {
   })
 })
 
+it("a system message is the user's where the answer behind it is nothing but thinking", async () => {
+  const thought = { role: "assistant", content: [{ type: "thinking", thinking: "a", signature: "b" }] }
+  const messages = [user(text("a")), { role: "system", content: "s" }, thought, user(text("b"))]
+  const { body, named } = await create({ ...message("claude-opus-4-8:il2"), messages })
+  const reminder = text("<system-reminder>\ns\n</system-reminder>")
+  assert.deepStrictEqual(body.messages, [user(text("a"), reminder, text("b"))])
+  assert.deepStrictEqual(named, ["messages.content.thinking:removed", "messages.role:system->user", "messages:merged"])
+})
+
 describe("where counting has no beta", () => {
   const search = { type: "tool_search_tool_bm25_20251119", name: "tool_search_tool_bm25" }
   const found = [{ type: "tool_reference", tool_name: "get_weather" }]

@@ -52,6 +52,20 @@ describe("system messages among the others", () => {
     expect(messages).toEqual(before)
   })
 
+  it.each<[string, ReadonlyArray<Json>, ReadonlyArray<Json>]>([
+    ["after the user, before the assistant", [user("a"), system("s"), assistant("b")], []],
+    ["after the user, last", [user("a"), system("s"), system("t")], []],
+    ["between two of the user's", [user("a"), system("s"), user("b")], [user("a"), user([reminder("s"), text("b")])]],
+    [
+      "behind the assistant",
+      [user("a"), assistant("b"), system("s")],
+      [user("a"), assistant("b"), user([reminder("s")])]
+    ]
+  ])("where the model takes some: %s", (_, messages, expected) => {
+    const folded = expected.length > 0
+    expect(fold({ messages }, true)).toEqual({ body: { messages: folded ? expected : messages }, folded })
+  })
+
   it("at the beginning become part of the system text, also where others are taken", () => {
     const messages = [system("s"), user("a"), system("t")]
     const begun = { system: [text("x"), text("s")], messages: [user("a"), system("t")] }
