@@ -165,6 +165,8 @@ const preludeBytes = 12
 const checksumBytes = 4
 /** Largest frame accepted (16 MiB): an event at its limit in base64, with room for headers and padding. */
 const maxFrameBytes = 16 * 1024 * 1024
+/** Most bytes of a frame's headers, by its specification (128 KiB). */
+const maxHeaderBytes = 128 * 1024
 
 type Read<A> = Result.Result<A, FramingFailure>
 
@@ -208,10 +210,11 @@ const frameLength = (prelude: Buffer): Read<number> => {
     return Result.fail(badFrame)
   }
   const length = prelude.readUInt32BE(0)
-  if (length < preludeBytes + prelude.readUInt32BE(4) + checksumBytes) {
+  const headers = prelude.readUInt32BE(4)
+  if (length < preludeBytes + headers + checksumBytes) {
     return Result.fail(badFrame)
   }
-  return length > maxFrameBytes ? Result.fail(tooLarge) : Result.succeed(length)
+  return length > maxFrameBytes || headers > maxHeaderBytes ? Result.fail(tooLarge) : Result.succeed(length)
 }
 
 /** The event of a whole frame; undefined where it means nothing to us. */

@@ -114,6 +114,15 @@ describe("awsFrames", () => {
     assert.strictEqual(kind({ ...awsFrames().feed(huge.subarray(0, 12)) }), "too-large")
   })
 
+  it("refuses more than 128 KiB of headers", () => {
+    const headersOf = (size: number) => {
+      const value = "x".repeat(size / 5)
+      return frame({ "message-type": "error", a: value, b: value, c: value, d: value, e: value }, "")
+    }
+    assert.strictEqual(read(headersOf(128_000)).failure?._tag, "UpstreamException")
+    assert.strictEqual(kind(read(headersOf(132_000))), "too-large")
+  })
+
   it.prop(
     "is the same wherever the bytes are cut",
     {
