@@ -84,7 +84,7 @@ const restore = printing(
     const { counts, damaged, records } = yield* readFiles(files, makeRestoring(yield* Clock.currentTimeMillis))
     yield* raiseIn(gateway, counts)
     const unread = damaged === 0 ? "" : `; ${damaged} lines are damaged`
-    return `Raised ${counts.length} counts of this month and of today to what ${records} records say${unread}. None was lowered.`
+    return `${counts.length} counts of this month and of today are now at least what ${records} records say${unread}. None was lowered.`
   })
 )
 
