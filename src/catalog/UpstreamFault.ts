@@ -43,6 +43,9 @@ export const unfinished = (reason: string): Broken =>
 /** What the vendors call the statuses that errors inside of a reply stand for: Anthropic, Google and OpenAI. */
 const statuses = meaningsOf(
   ["invalid_request_error INVALID_ARGUMENT FAILED_PRECONDITION OUT_OF_RANGE invalid_prompt content_filter", 400],
+  ["context_length_exceeded bio_policy misalignment_policy_violation image_content_policy_violation", 400],
+  ["invalid_image invalid_image_format invalid_base64_image invalid_image_mode unsupported_image_media_type", 400],
+  ["image_too_large image_too_small image_parse_error image_file_too_large empty_image_file", 400],
   ["authentication_error UNAUTHENTICATED", 401],
   ["permission_error PERMISSION_DENIED", 403],
   ["not_found_error NOT_FOUND", 404],
@@ -52,8 +55,9 @@ const statuses = meaningsOf(
   ["timeout_error DEADLINE_EXCEEDED timeout", 504],
   ["overloaded_error", 529]
 )
-/** The status that a vendor's word stands for; an unknown one is a failure of the cloud. */
-export const statusOfWord = (word: unknown): number => statuses.get(textOf(word) ?? "") ?? 500
+/** The status that a vendor's words stand for, by the first that is known; unknown ones are a failure of the cloud. */
+export const statusOfWord = (...words: ReadonlyArray<unknown>): number =>
+  words.map((word) => statuses.get(textOf(word) ?? "")).find((status) => status !== undefined) ?? 500
 
 /** The status that a body says, also as a text; undefined where it is none of an error's. Metrics have it as a label, so it is from a closed set. */
 export const errorStatusOf = (said: unknown): number | undefined => {

@@ -36,7 +36,7 @@ const gptFault = (error: JsonObject): Refused => {
 const statusOf = (kind: string): number => {
   if (/rate_limit|RateLimit|throttl|\b429\b/i.test(kind)) return 429
   if (/timeout|deadline/i.test(kind)) return 504
-  return /invalid_request|validation|content_filter|\b400\b/i.test(kind) ? 400 : 500
+  return /invalid_request|validation|content_filter|context_length|\b400\b/i.test(kind) ? 400 : 500
 }
 
 export const reader: Dialect["reader"] = (route) => {

@@ -30,7 +30,7 @@ import { answerTokens } from "../openaiUsage.ts"
 /** Of an `error` event, or of a response that failed: an event may have the fields of its error itself. */
 export const responsesFault = (holder: JsonObject): Refused => {
   const error = isObject(holder.error) ? holder.error : holder
-  const status = errorStatusOf(error.code) ?? statusOfWord(error.code)
+  const status = errorStatusOf(error.code) ?? statusOfWord(error.code, error.type)
   return refused(status, textOf(error.message) ?? "the model failed", undefined, isFiltered(error))
 }
 

@@ -120,6 +120,7 @@ describe("streams", () => {
     [{ type: "rate_limit_error" }, 429],
     [{ type: "invalid_request_error", message: "bad" }, 400],
     [{ code: "content_filter", message: "bad" }, 400],
+    [{ code: "context_length_exceeded", message: "too long" }, 400],
     [{ status: 400, message: "bad" }, 400],
     [{ code: 504 }, 504],
     // Not a status of HTTP: it would be a series of its own in the metrics.
