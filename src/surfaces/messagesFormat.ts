@@ -68,10 +68,15 @@ export const fenceRemover = (): ((events: ReadonlyArray<Event>) => ReadonlyArray
     const index = numberOf(fields.index) ?? -1
     const filter = filters.get(index)
     switch (fields.type) {
-      case "content_block_start":
-        if (objectOf(fields.content_block).type === "text" && filters.size < maxOpen)
-          filters.set(index, jsonFenceFilter())
-        return [event]
+      case "content_block_start": {
+        const block = objectOf(fields.content_block)
+        if (block.type !== "text" || filters.size >= maxOpen) return [event]
+        const begun = jsonFenceFilter()
+        filters.set(index, begun)
+        const text = begun.push(textOf(block.text) ?? "")
+        if (text === block.text) return [event]
+        return [{ ...event, data: JSON.stringify({ ...fields, content_block: { ...block, text } }) }]
+      }
       case "content_block_delta": {
         const text = textOf(objectOf(fields.delta).text)
         if (filter === undefined || text === undefined) return [event]

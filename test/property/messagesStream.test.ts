@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { awsFrames, sse } from "../../src/stream/framing.ts"
+import { withoutFence } from "../../src/surfaces/messagesFormat.ts"
 import { messagesProtocol } from "../../src/surfaces/messagesStream.ts"
 import {
   bedrockFrame,
@@ -16,6 +17,7 @@ import {
   type UpstreamEvent
 } from "../support/claude.ts"
 import { eventsIn } from "../support/http.ts"
+import { eventOf } from "../support/protocols.ts"
 import { streamed } from "../support/streamed.ts"
 
 const framings = { sse: { decoder: sse, frame: sseFrame }, frames: { decoder: awsFrames, frame: bedrockFrame } }
@@ -87,6 +89,28 @@ describe("the messages stream", () => {
       assert.deepStrictEqual(whole.tokens, { input: 10, output: 7 })
     }
   )
+
+  it.prop("loses the fence that the whole reply loses, wherever its text is cut", [Texts], ([texts]) => {
+    const pieces = ["```json\n", ...texts, "\n```"]
+    for (const begun of [0, 1, pieces.length]) {
+      const said = { type: "text", text: pieces.slice(0, begun).join("") }
+      const deltas = pieces.slice(begun).map((text) => textDelta(0, text))
+      const events = [
+        messageStart(),
+        blockStart(0, said),
+        ...deltas,
+        blockStop(0),
+        messageDelta("end_turn"),
+        messageStop
+      ]
+      const shown = messagesProtocol("base", true)
+        .step(events.map(eventOf))
+        .map(({ data }) => JSON.parse(data))
+        .map(({ content_block, delta }) => content_block?.text ?? delta?.text ?? "")
+      const whole = withoutFence({ content: [{ type: "text", text: pieces.join("") }] })
+      assert.deepStrictEqual([{ type: "text", text: shown.join("") }], whole.content)
+    }
+  })
 
   it("keeps every message_delta in its place, counted or not", () => {
     const uncounted = { type: "message_delta", delta: { stop_reason: null, stop_sequence: null } }
