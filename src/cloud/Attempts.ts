@@ -22,7 +22,6 @@ import {
   faultError,
   isUnreachable,
   isUnsent,
-  retryAfterOf,
   statusFault,
   unexpected
 } from "./fault.ts"
@@ -120,11 +119,9 @@ const makeAttempts = Effect.gen(function* () {
       if (response.status === 200) return { response, attempt }
       // The status is enough where the body cannot be read, or does not come.
       const text = yield* Effect.orElseSucceed(Effect.timeout(response.text, refusalTime), () => "")
-      const error = faultError(statusFault(response.status, response.headers, text), scrub(call.route))
-      if (limited.has(error.upstreamStatus)) {
-        regions.markLimited(call.route.deployment, region, retryAfterOf(response.headers))
-      }
-      return yield* error
+      const fault = statusFault(response.status, response.headers, text)
+      if (limited.has(fault.status)) regions.markLimited(call.route.deployment, region, fault.retryAfter)
+      return yield* faultError(fault, scrub(call.route))
     })
 
     return ({ body, call, headers }: Printed) => {

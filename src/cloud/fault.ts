@@ -219,7 +219,7 @@ const messageOf = (top: JsonObject): string | undefined =>
   textOf(objectOf(top.error).message) || textOf(top.message) || textOf(top.Message) || undefined
 
 /** Only a number of seconds is passed on. */
-export const retryAfterOf = (headers: Headers.Headers): number | undefined => {
+const retryAfterOf = (headers: Headers.Headers): number | undefined => {
   const value = headers["retry-after"]
   return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) : undefined
 }

@@ -18,7 +18,7 @@ const [base] = shipped.models.filter(({ deployments }: { deployments: ReadonlyAr
 )
 const model = `${base.id}:fedramp-high`
 // A model for each test, because what a region said is remembered for its deployment.
-const ids = ["one", "two", "three", "four", "five", "six"].map((name) => `${base.id}-${name}`)
+const ids = ["one", "two", "three", "four", "five", "six", "seven"].map((name) => `${base.id}-${name}`)
 const catalog = {
   models: [
     base,
@@ -40,7 +40,12 @@ const events = [
 let upstream: FakeUpstream
 let gateway: Gateway
 /** What a region answers with, beside 200. */
-const answers = new Map<string, { readonly status: string; readonly headers?: Readonly<Record<string, string>> }>()
+interface Answer {
+  readonly status: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly details?: ReadonlyArray<object>
+}
+const answers = new Map<string, Answer>()
 const asked: Array<string> = []
 beforeAll(async () => {
   writeFileSync(join(directory, "catalog.json"), JSON.stringify(catalog))
@@ -50,7 +55,7 @@ beforeAll(async () => {
     const answer = answers.get(region)
     if (answer !== undefined) {
       socket.write(
-        reply(answer.status, JSON.stringify({ error: { message: "no room" } }), {
+        reply(answer.status, JSON.stringify({ error: { message: "no room", details: answer.details } }), {
           "content-type": "application/json",
           ...answer.headers
         })
@@ -127,6 +132,18 @@ describe("a deployment with several regions", () => {
       assert.deepStrictEqual(asked, [second])
     }
   )
+
+  it("leaves a region alone for as long as Google's error says", async () => {
+    const name = `${base.id}-seven`
+    const status = "429 Too Many Requests"
+    const first = await home(name)
+    for (const region of regions) answers.set(region, { status })
+    answers.set(first, { status, details: [{ retryDelay: "30s" }] })
+    await ask(name)
+    const [, second] = asked.splice(0)
+    await ask(name)
+    assert.deepStrictEqual(asked.slice(1), [second])
+  })
 
   it.each([
     ["503 Service Unavailable", "three"],
