@@ -100,6 +100,23 @@ describe("the Kubernetes manifests", () => {
     assert.include(certificate.spec.dnsNames, `${kind("Service").metadata.name}.${top.namespace}.svc`)
   })
 
+  it("probe by a connection where callers must show a certificate", () => {
+    const { kind: sort, patches } = yaml("deploy/kubernetes/client-certificates/kustomization.yaml")
+    assert.strictEqual(sort, "Component")
+    const [config, deployment] = patches.flatMap(({ patch }: Manifest) => documentsOf(patch))
+    assertKnown(config.data)
+    assert.strictEqual(config.metadata.name, kind("ConfigMap").metadata.name)
+    assert.strictEqual(dirname(config.data.GATEWAY_TLS_CLIENT_CA), dirname(kind("ConfigMap").data.GATEWAY_TLS_CERT))
+    assert.strictEqual(deployment.metadata.name, kind("Deployment").metadata.name)
+    const [{ name, ...probes }] = deployment.spec.template.spec.containers
+    assert.strictEqual(name, container().name)
+    const probed = Object.keys(container()).filter((key) => key.endsWith("Probe"))
+    assert.deepEqual(
+      probes,
+      Object.fromEntries(probed.map((probe) => [probe, { httpGet: null, tcpSocket: { port: "https" } }]))
+    )
+  })
+
   it("give the process nothing that it does not need", () => {
     const { spec } = pod()
     assert.deepInclude(spec.securityContext, { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } })
