@@ -27,7 +27,8 @@ describe("Keys", () => {
   it.effect("one error for every wrong key, which names the header and not the key", () =>
     Effect.gen(function* () {
       const file = yield* keyFile
-      yield* TestClock.setTime(Date.UTC(2026, 10, 21))
+      // The file is looked at every few seconds until then.
+      yield* TestClock.setTime(Date.UTC(2026, 10, 21, 23, 59))
       const good = secretIn(yield* createKey(file, { name: "good" }))
       const expiring = secretIn(yield* createKey(file, { name: "expiring", expires: "2026-11-22" }))
       const revoked = secretIn(yield* createKey(file, { name: "revoked" }))

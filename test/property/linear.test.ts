@@ -255,7 +255,7 @@ const more: Readonly<Record<string, ReadonlyArray<Place>>> = {
 }
 
 /** Commas and colons of the larger body, about. */
-const values = 12_000
+const values = 8_000
 
 const valuesOf = (body: unknown): number => JSON.stringify(body).match(/[,:]/g)?.length ?? 0
 

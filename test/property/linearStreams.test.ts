@@ -127,7 +127,7 @@ describe.each(streams)("a stream of %s", (stream, kinds) => {
         for (let at = 0; at < size; at += 10) step("hear", () => readCalls(protocol, events.slice(at, at + 10), calls))
         step("flag", () => calls.flags())
       }
-    expect(await superlinear(hearing, 1000)).toEqual([])
+    expect(await superlinear(hearing, 500)).toEqual([])
   })
 })
 
@@ -158,6 +158,6 @@ describe.each(["sentence", "whole"])("a stream that guards hold back (%s)", (hol
         for (let at = 0; at < frames.length; at += 100) await turns("hold", step(frames.slice(at, at + 100)))
         await turns("release", step([], true))
       }
-    expect(await superlinear(holding, 2000)).toEqual([])
+    expect(await superlinear(holding, 1000)).toEqual([])
   })
 })

@@ -59,7 +59,7 @@ const least = (one: ReadonlyMap<string, Taken>, other: ReadonlyMap<string, Taken
   )
 
 /** What is less is noise, in milliseconds: the system counts processor time in ticks, of four milliseconds on some machines. */
-const measurable = 8
+const measurable = 6
 /** So many times as long as four of a quarter the size one may take: a quadratic step takes 4, a linear one beside other tests up to 1.8. */
 const most = 2.25
 /** The longest that other requests may be held up at the first size, in milliseconds. */

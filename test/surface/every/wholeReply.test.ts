@@ -14,9 +14,9 @@ import { functionCall, responseOf } from "../../support/responses.ts"
 import { assertShortTurns } from "../../support/shortTurns.ts"
 import { chat, sonnet } from "../../vendors/support.ts"
 
-/** That serving a reply of this call, which is flagged, takes no turn longer than 100 ms. */
+/** That serving a reply of this call, which is flagged, takes no turn longer than 50 ms. */
 const assertSliced = (surface: unknown, prepared: object, input: object) =>
-  assertBodySliced(100, 1, surface, prepared, {
+  assertBodySliced(50, 1, surface, prepared, {
     type: "message",
     content: [{ type: "tool_use", id: "a", name: "write", input }]
   })
@@ -52,14 +52,14 @@ const replyOf = (surface: unknown, prepared: object, body: object, span = noSpan
 }
 
 it("is scanned in slices", { timeout: 60_000 }, async () => {
-  const input = { text: 'the "quick" fox: jumps\n'.repeat(500_000), url: "https://a.example" }
+  const input = { text: 'the "quick" fox: jumps\n'.repeat(250_000), url: "https://a.example" }
   await assertSliced(messages, { model: "m", emulated: false }, input)
 })
 
 it("has its calls printed in slices for chat", { timeout: 60_000 }, async () => {
   const input = {
     url: "https://a.example",
-    list: Array.from({ length: 1_000_000 }, (_, at) => ({ name: "value", at }))
+    list: Array.from({ length: 500_000 }, (_, at) => ({ name: "value", at }))
   }
   const asked = chat({})
   const prepared = {
@@ -70,8 +70,8 @@ it("has its calls printed in slices for chat", { timeout: 60_000 }, async () => 
 })
 
 it("has its calls scanned in slices, however many they are", { timeout: 60_000 }, async () => {
-  const output = Array.from({ length: 100_000 }, (_, at) => functionCall(at, '{"url":"https://a.example"}'))
-  await assertBodySliced(200, 100_000, responses, {}, responseOf(output))
+  const output = Array.from({ length: 50_000 }, (_, at) => functionCall(at, '{"url":"https://a.example"}'))
+  await assertBodySliced(100, 50_000, responses, {}, responseOf(output))
 })
 
 it("ends the span of its call also where the caller leaves during the scan", async () => {
