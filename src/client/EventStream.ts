@@ -10,7 +10,9 @@ import { StreamError } from "./errors.ts"
 export class EventStream<Event, Final> implements AsyncIterable<Event> {
   readonly #events: AsyncGenerator<Event, void, undefined>
   readonly #accumulator: Accumulator<Event, Final>
-  #left = false
+  #text = ""
+  /** Why there is no whole reply. */
+  #failure: unknown
 
   constructor(events: AsyncGenerator<Event, void, undefined>, accumulator: Accumulator<Event, Final>) {
     this.#events = events
@@ -18,24 +20,28 @@ export class EventStream<Event, Final> implements AsyncIterable<Event> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Event, void, undefined> {
-    let ended = false
+    let failure: unknown = new StreamError({ type: "stream_error", message: "the stream was left before its end" })
     try {
       for await (const event of this.#events) {
         this.#accumulator.add(event)
+        this.#text += this.#accumulator.textOf(event)
         yield event
       }
-      ended = true
+      failure = undefined
+    } catch (error) {
+      failure = error
+      throw error
     } finally {
-      this.#left ||= !ended
+      this.#failure ??= failure
     }
   }
 
   /** The pieces of the answer's text. */
   get text(): AsyncIterable<string> {
-    return this.#text()
+    return this.#pieces()
   }
 
-  async *#text(): AsyncGenerator<string, void, undefined> {
+  async *#pieces(): AsyncGenerator<string, void, undefined> {
     for await (const event of this) {
       const piece = this.#accumulator.textOf(event)
       if (piece !== "") yield piece
@@ -46,16 +52,16 @@ export class EventStream<Event, Final> implements AsyncIterable<Event> {
   async finalMessage(): Promise<Final> {
     for await (const _ of this) {
     }
-    const final = this.#left ? undefined : this.#accumulator.final()
+    const final = this.#accumulator.final()
+    if (this.#failure !== undefined) throw this.#failure
     if (final !== undefined) return final
-    throw new StreamError({ type: "stream_error", message: "the stream was left before its end" })
+    throw new StreamError({ type: "stream_error", message: "the stream had no reply" })
   }
 
-  /** The text of the whole reply. */
+  /** The text of the whole reply; reads what has not been read yet. */
   async finalText(): Promise<string> {
-    let all = ""
-    for await (const piece of this.text) all += piece
-    return all
+    await this.finalMessage()
+    return this.#text
   }
 
   /** The calls of the whole reply, the same for every format; reads what has not been read yet. */

@@ -90,6 +90,16 @@ describe("a stream", () => {
     for (const stream of streams("[sandbox: text=One two three.]")) {
       assert.strictEqual(await stream.finalText(), "One two three.")
     }
+    for (const stream of streams("[sandbox: text=One two three.]")) {
+      for await (const _ of stream) {
+      }
+      assert.strictEqual(await stream.finalText(), "One two three.")
+    }
+    for (const stream of streams("[sandbox: text=One two three.]")) {
+      const [text, final] = await Promise.all([stream.finalText(), stream.finalMessage()])
+      assert.strictEqual(text, "One two three.")
+      assert.isObject(final)
+    }
   })
 
   it("gives its calls, the same for every format, also after a loop", async () => {
@@ -113,11 +123,14 @@ describe("a stream", () => {
     for (const stream of streams("Tell me a story.")) {
       for await (const _ of stream) break
       assert.instanceOf(await stream.finalMessage().catch((error: unknown) => error), StreamError)
+      assert.instanceOf(await stream.finalText().catch((error: unknown) => error), StreamError)
     }
     for (const stream of streams("[sandbox: cut after=5] Tell me a story.")) {
       const error: unknown = await stream.finalMessage().catch((error: unknown) => error)
       assert.instanceOf(error, StreamError)
       assert.match(String(error), /broke off|ended/)
+      // However often it is asked.
+      assert.strictEqual(await stream.finalText().catch((error: unknown) => error), error)
     }
   })
 })
