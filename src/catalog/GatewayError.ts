@@ -48,6 +48,7 @@ export type Code =
   | "bad-frame"
   // Of a cloud's answer.
   | "content-filter" // its safety system refused the prompt
+  | "context-length" // the prompt is too long for the model
   | "upstream-invalid"
   | "upstream-refused"
   | "upstream-rate-limit"

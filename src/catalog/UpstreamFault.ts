@@ -5,18 +5,28 @@
 import { arrayOf, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { meaningsOf } from "../wire/words.ts"
 
+/** What a refusal with the status 400 is about, where clients decide by it. */
+export type Topic = "content-filter" | "context-length"
+
+/** OpenAI's codes for it (docs/upstreams.md#azure-openai). */
+const topics = meaningsOf<Topic>(["content_filter", "content-filter"], ["context_length_exceeded", "context-length"])
+export const topicOf = ({ code }: JsonObject): Topic | undefined => topics.get(textOf(code) ?? "")
+
+/** The beginning of a refusal of a prompt that is too long, where there is no code for it (docs/upstreams.md#prompts-that-are-too-long). */
+const tooLong =
+  /^(?:The model returned the following errors: |Unable to submit request because )?(?:prompt is too long: |input is too long for requested model|input length and `max_tokens` exceed context limit|the input token count |This model's maximum context length is )/i
+
 /**
  * The cloud reported that it failed, with an HTTP status, or that which an error inside a 200 stands for. `message` is the cloud's, not
- * yet scrubbed (`cloud/fault.ts`), and `retryAfter` the seconds to wait, where it named them. `filtered`: a safety system refused the
- * prompt.
+ * yet scrubbed (`cloud/fault.ts`), and `retryAfter` the seconds to wait, where it named them.
  */
-export const refused = (status: number, message: string | undefined, retryAfter?: number, filtered = false) => {
-  return { _tag: "Refused" as const, status, message, retryAfter, filtered }
-}
+export const refused = (
+  status: number,
+  message: string | undefined,
+  retryAfter?: number,
+  topic: Topic | undefined = tooLong.test(message ?? "") ? "context-length" : undefined
+) => ({ _tag: "Refused" as const, status, message, retryAfter, topic })
 export type Refused = ReturnType<typeof refused>
-
-/** How OpenAI's APIs say that a safety system refused the prompt, with the status 400 (docs/upstreams.md#azure-openai). */
-export const isFiltered = ({ code }: JsonObject): boolean => code === "content_filter"
 
 /**
  * The cloud sent something else than its API promises. `message` is for the caller, and quotes nothing of the cloud.

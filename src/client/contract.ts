@@ -220,7 +220,7 @@ export interface ApiErrorBody {
      */
     readonly message: string
     /**
-     * Only where the cloud's safety system refused the prompt.
+     * Where the cloud's safety system refused the prompt, or it is too long (`context_length_exceeded`).
      * @example "content_filter"
      */
     readonly code?: string

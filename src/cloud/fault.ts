@@ -8,11 +8,11 @@ import { cloudFacts, clouds } from "../catalog/clouds.ts"
 import { type Code, GatewayError, internal, type Reason } from "../catalog/GatewayError.ts"
 import {
   invalidBody,
-  isFiltered,
   isTimeout,
   type Refused,
   refused,
   retryDelayOf,
+  topicOf,
   type UpstreamFault
 } from "../catalog/UpstreamFault.ts"
 import type { FramingFailure } from "../stream/framing.ts"
@@ -158,7 +158,6 @@ interface Meaning {
 }
 
 const refusal: Meaning = { reason: "invalid", code: "upstream-invalid" }
-const filteredPrompt: Meaning = { reason: "invalid", code: "content-filter" }
 const unauthorizedUpstream: Meaning = {
   reason: "upstream",
   code: "upstream-refused",
@@ -195,8 +194,9 @@ export const faultError = (fault: UpstreamFault, scrub: Scrub): GatewayError => 
     const { kind, message } = fault
     return kind === "cut" ? brokenOff : new GatewayError({ reason: "upstream", message, code: kind })
   }
-  const { filtered, status, message, retryAfter } = fault
-  const meaning = filtered && status === 400 ? filteredPrompt : (meanings.get(status) ?? outage)
+  const { topic, status, message, retryAfter } = fault
+  const known = status === 400 && topic !== undefined ? { ...refusal, code: topic } : meanings.get(status)
+  const meaning: Meaning = known ?? outage
   return new GatewayError({
     reason: meaning.reason,
     code: meaning.code,
@@ -238,7 +238,7 @@ export const statusFault = (status: number, headers: Headers.Headers, body: stri
   const message = messageOf(top)
   const isUnknown = status === 400 && unknownModel.test(message ?? "")
   const effective = isQuota ? 429 : isTimeout(error) ? 504 : isUnknown ? 404 : status
-  return refused(effective, message, retryAfterOf(headers) ?? retryDelayOf(error), isFiltered(error))
+  return refused(effective, message, retryAfterOf(headers) ?? retryDelayOf(error), topicOf(error))
 }
 
 /** The HTTP status that each exception frame of Bedrock stands for. */

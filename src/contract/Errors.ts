@@ -31,7 +31,12 @@ const detail = {
 const what = { description: "What went wrong." }
 const Detail = Schema.Struct({
   ...detail,
-  code: Schema.optionalKey(string("Only where the cloud's safety system refused the prompt.", "content_filter"))
+  code: Schema.optionalKey(
+    string(
+      "Where the cloud's safety system refused the prompt, or it is too long (`context_length_exceeded`).",
+      "content_filter"
+    )
+  )
 }).annotate(what)
 const MessagesDetail = Schema.Struct({
   ...detail,

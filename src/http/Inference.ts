@@ -67,7 +67,7 @@ const makeReserve = (
     const load = { requests: bodies.length, tokens: input + output }
     const used = () => {
       // A request that the cloud does not take has used no tokens.
-      const isTaken = record.sent && record.failure !== "upstream-invalid"
+      const isTaken = record.sent && record.failure !== "upstream-invalid" && record.failure !== "context-length"
       const requests = record.attempts.filter(({ sent }) => sent).length
       return { requests, tokens: totalOf(record.charged) ?? (isTaken ? undefined : 0) }
     }

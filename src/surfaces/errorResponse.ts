@@ -1,12 +1,17 @@
 /** The one place where a domain error becomes a wire error: status, `error.type` and headers (docs/api.md#errors). */
-import { type GatewayError, reasons } from "../catalog/GatewayError.ts"
+import { type Code, type GatewayError, reasons } from "../catalog/GatewayError.ts"
 import { ApiError, MessagesError } from "../contract/Errors.ts"
+
+/** The codes by which OpenAI's clients decide. */
+const codes: Readonly<Partial<Record<Code, string>>> = {
+  "content-filter": "content_filter",
+  "context-length": "context_length_exceeded"
+}
 
 /** An error of the general shape, as the contract declares it. */
 export const apiError = ({ code, reason, message }: GatewayError): ApiError => {
   const [status, type] = reasons[reason]
-  // OpenAI's clients decide by this code.
-  return new ApiError({ status, type, message, code: code === "content-filter" ? "content_filter" : undefined })
+  return new ApiError({ status, type, message, code: code && codes[code] })
 }
 
 /** The place at the beginning of a message as the vendor's own errors have it: `messages.0.content`. */

@@ -41,6 +41,21 @@ describe("a fault", () => {
   })
 
   it.each([
+    "prompt is too long: 203052 tokens > 200000 maximum",
+    "input length and `max_tokens` exceed context limit: 189136 + 20000 > 200000, decrease input length or `max_tokens` and try again",
+    "The model returned the following errors: Input is too long for requested model.",
+    "The input token count (2845475) exceeds the maximum number of tokens allowed (1048576).",
+    "Unable to submit request because the input token count is 1251952 but model only supports up to 1048576.",
+    "This model's maximum context length is 131072 tokens. However, your messages resulted in 140000 tokens."
+  ])("of a prompt that is too long says so: %s", (message) => {
+    const fault = statusFault(400, noHeaders, JSON.stringify({ error: { message } }))
+    const error = faultError(fault, scrub)
+    assert.deepStrictEqual([error.reason, error.code, error.message], ["invalid", "context-length", message])
+    const other = statusFault(400, noHeaders, JSON.stringify({ error: { message: `messages.0: ${message}` } }))
+    assert.strictEqual(faultError(other, scrub).code, "upstream-invalid")
+  })
+
+  it.each([
     [cut, "cut"],
     [invalidBody, "shape"],
     [unreadable, "event"],

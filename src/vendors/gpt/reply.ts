@@ -6,9 +6,9 @@ import {
   cut,
   errorStatusOf,
   invalidBody,
-  isFiltered,
   type Refused,
   refused,
+  topicOf,
   unreadable
 } from "../../catalog/UpstreamFault.ts"
 import {
@@ -30,7 +30,7 @@ import { reasoningFilter } from "../textFilters.ts"
 const gptFault = (error: JsonObject): Refused => {
   const kind = `${textOf(error.type) ?? ""} ${textOf(error.code) ?? ""}`
   const status = errorStatusOf(error.status) ?? errorStatusOf(error.code) ?? statusOf(kind)
-  return refused(status, textOf(error.message), undefined, isFiltered(error))
+  return refused(status, textOf(error.message), undefined, topicOf(error))
 }
 
 const statusOf = (kind: string): number => {

@@ -5,10 +5,10 @@ import {
   cut,
   errorStatusOf,
   invalidBody,
-  isFiltered,
   type Refused,
   refused,
   statusOfWord,
+  topicOf,
   type UpstreamFault,
   unreadable
 } from "../../catalog/UpstreamFault.ts"
@@ -31,7 +31,7 @@ import { answerTokens } from "../openaiUsage.ts"
 export const responsesFault = (holder: JsonObject): Refused => {
   const error = isObject(holder.error) ? holder.error : holder
   const status = errorStatusOf(error.code) ?? statusOfWord(error.code, error.type)
-  return refused(status, textOf(error.message) ?? "the model failed", undefined, isFiltered(error))
+  return refused(status, textOf(error.message) ?? "the model failed", undefined, topicOf(error))
 }
 
 /** What a message takes that has spoken, in bytes, about. */

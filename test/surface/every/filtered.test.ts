@@ -39,6 +39,22 @@ describe.each(["chat", "responses"] as const)("on %s", (surface) => {
     assert.strictEqual(await outcomeOf(got.headers.get("x-request-id")), "filtered")
   })
 
+  const tooLong = "Input tokens exceed the configured limit of 272000 tokens."
+  it.each([false, true])("a prompt that is too long keeps its code (streamed: %s)", async (stream) => {
+    const error = {
+      message: tooLong,
+      type: "invalid_request_error",
+      param: "messages",
+      code: "context_length_exceeded"
+    }
+    upstream.use(answering(reply("400 Bad Request", JSON.stringify({ error }))))
+    const got = await ask(surface, stream)
+    assert.strictEqual(got.status, 400)
+    const shown = { type: "invalid_request_error", code: "context_length_exceeded", message: tooLong }
+    assert.deepStrictEqual(got.json, { error: shown })
+    assert.strictEqual(got.headers.get("x-should-retry"), "false")
+  })
+
   it("another refusal has no code", async () => {
     upstream.use(answering(reply("400 Bad Request", JSON.stringify(refusal(null)))))
     const got = await ask(surface, false)

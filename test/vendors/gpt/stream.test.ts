@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { cut, refused, unreadable } from "../../../src/catalog/UpstreamFault.ts"
+import { cut, refused, topicOf, unreadable } from "../../../src/catalog/UpstreamFault.ts"
 import { type Json, type JsonObject, textOf } from "../../../src/wire/json.ts"
 import { azure, dialect, eventOf, failureOf, folded, foldedAnswer, hear, hearStream, oss } from "../support.ts"
 
@@ -133,6 +133,6 @@ describe("streams", () => {
     [{ code: "DeploymentNotFound", message: "deployments/secret" }, 500]
   ])("the in-band error %j stands for %i", (error, status) => {
     const fault = failureOf(hearStream(azure, [delta({ content: "a" }), { error }]))
-    expect(fault).toEqual(refused(status, textOf(error.message), undefined, error.code === "content_filter"))
+    expect(fault).toEqual(refused(status, textOf(error.message), undefined, topicOf(error)))
   })
 })

@@ -128,7 +128,6 @@ describe("an error event of the responses API", () => {
     [{ code: "rate_limit_exceeded", message: "m" }, 429, "m"],
     [{ code: "too_many_requests", message: "m" }, 429, "m"],
     [{ code: "invalid_prompt", message: "bad" }, 400, "bad"],
-    [{ code: "context_length_exceeded", message: "too long" }, 400, "too long"],
     [{ code: "invalid_image_format", message: "no image" }, 400, "no image"],
     [{ code: "bio_policy", message: "no" }, 400, "no"],
     [{ type: "invalid_request_error", code: "unsupported_value", message: "bad" }, 400, "bad"],
@@ -142,5 +141,13 @@ describe("an error event of the responses API", () => {
     [{}, 500, "the model failed"]
   ])("%j stands for %i", (detail, status, message) => {
     expect(responsesFault(detail)).toEqual(refused(status, message))
+  })
+
+  it("says what clients decide by", () => {
+    for (const [code, topic] of [
+      ["context_length_exceeded", "context-length"],
+      ["content_filter", "content-filter"]
+    ] as const)
+      expect(responsesFault({ code, message: "m" })).toEqual(refused(400, "m", undefined, topic))
   })
 })
