@@ -103,13 +103,19 @@ const nameLike = /^(?:localhost|[^.]+(?:\.[^.]+)*\.(?:[a-z][a-z0-9-]*[a-z0-9]|xn
 /** A user that nothing but a URL has: with a password, or before a host with dots. */
 const userBefore = /^(?:[\w.~%+-]*:[^\s"'`\x7f/?#\\]*@[\w[]|[^\s"'`\x7f@/?#][^\s"/?#]*@(?:[\w-]+\.)+[\w-]*[a-z0-9])/i
 
-/** Whether a value begins at `start`. */
-const isValueStart = (text: string, start: number): boolean => start === 0 || is(quotes, unitAt(text, start - 1))
+const valueBefore = /((?:^|")(?=[\0- ]{0,8}$)|['`\x7f]$)/
+/**
+ * The quote before a value that begins at `start`; empty at the beginning of the text, and undefined where none begins. A URL parser
+ * drops blanks before a URL; a quote inside of a string may be another one's end.
+ */
+const quoteBefore = (text: string, start: number): string | undefined =>
+  valueBefore.exec(text.slice(Math.max(0, start - 9), start))?.[1]
 
 /** Whether a value is a URL with a user, whatever is in it: `https: @a.example`. */
 const hasUser = (text: string, start: number, from: number): boolean => {
-  if (!isValueStart(text, start)) return false
-  const close = start === 0 ? -1 : text.indexOf(text.charAt(start - 1), from)
+  const quote = quoteBefore(text, start)
+  if (quote === undefined) return false
+  const close = quote === "" ? -1 : text.indexOf(quote, from)
   const value = text.slice(from, Math.min(from + farthest, close < 0 ? text.length : close))
   const authority = value.slice(0, value.search(/["/?#\\]|$/))
   return authority.includes("@") && URL.canParse(`http:${authority}`)
@@ -139,8 +145,8 @@ const isHost = (text: string, start: number, from: number): boolean => {
     return isSecure || isPointed || suffix.length <= 3 || ownNames.has(suffix) || isSuffix(suffix)
   }
   // A name without a dot: at the start of a value, with more of a URL behind it, or as the whole value.
-  if (!/^[a-z]/i.test(host) || !isValueStart(text, start)) return false
-  const isWhole = from + run.length === text.length || is(quotes, after)
+  if (!/^[a-z]/i.test(host) || quoteBefore(text, start) === undefined) return false
+  const isWhole = /^ {0,8}(?:["'`\x7f]|$)/.test(text.slice(from + run.length, from + run.length + 9))
   return /^(?:[/?#]|:\d)/.test(text.slice(from + run.length, from + run.length + 2)) || (isSecure && isWhole)
 }
 
@@ -170,7 +176,7 @@ const isPattern = (text: string, start: number, body: number): boolean => {
 
 const brokenSlashes = /^[\t\n\r\f\b]*\/[\t\n\r\f\b]*\/[\t\n\r\f\b]*/
 const wholeHost =
-  /^(?:[^\s"'`\x7f/?#@]*@)?(?:localhost|\[[\da-f:.]+\]|[\w-]+(?:\.[\w-]+)+)(?::\d+)?(?:[/?#][^\s"'`\x7f]*)?(?:["'`\x7f]|$)/i
+  /^(?:[^\s"'`\x7f/?#@]*@)?(?:localhost|\[[\da-f:.]+\]|[\w-]+(?:\.[\w-]+)+)(?::\d+)?(?:[/?#][^\s"'`\x7f]*)? {0,8}(?:["'`\x7f]|$)/i
 
 /** A whole value with any scheme and with breaks around its colon or slashes; elsewhere `default:\n//x.y()` is code. */
 const brokenUri = (text: string, floor: number, at: number): Uri | undefined => {
@@ -181,7 +187,7 @@ const brokenUri = (text: string, floor: number, at: number): Uri | undefined => 
   const least = Math.max(floor, at - longestScheme)
   while (start > least && (is(schemeCharacters, unitAt(text, start - 1)) || is(breaks, unitAt(text, start - 1))))
     start--
-  return isValueStart(text, start) &&
+  return quoteBefore(text, start) !== undefined &&
     /^[a-z].+$/i.test(written(text.slice(start, at))) &&
     wholeHost.test(text.slice(body, body + farthest))
     ? { start, body, authority: true }

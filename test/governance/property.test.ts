@@ -131,11 +131,16 @@ describe("governance properties", () => {
 
   const Break = Schema.Literals(["", "", "\t", "\r", "\n", "\t\n"])
   it.prop(
-    "a whole value is a URL whatever its scheme, and wherever it is broken before its host",
-    { scheme: Schema.Literals(["https", "foo", "x-1.y"]), breaks: Schema.Array(Break), end: Authority },
-    ({ scheme, breaks, end }) => {
+    "a whole value is a URL whatever its scheme and the blanks around, and wherever it is broken before its host",
+    {
+      before: Schema.Literals(["", " ", "\u0000\t "]),
+      scheme: Schema.Literals(["https", "foo", "x-1.y"]),
+      breaks: Schema.Array(Break),
+      end: Authority
+    },
+    ({ before, scheme, breaks, end }) => {
       const broken = [...scheme, ":", "/", "/"].map((sign, at) => sign + (breaks[at] ?? "")).join("")
-      const text = `${broken}a.example/${join(end).replace(/[\s"'`\\]/g, "")}`
+      const text = `${before}${broken}a.example/${join(end).replace(/[\s"'`\\]/g, "")}`
       const read = URL.parse(text)
       for (const found of [scanArguments(JSON.stringify({ a: text })), scanValue([text])])
         assert.include(

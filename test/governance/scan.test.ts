@@ -166,6 +166,10 @@ describe("scan: as a URL parser reads", () => {
     ["http://0x7f.1/", "http://0x7f.1/"],
     ["http://017700000001/", "http://017700000001/"],
     ["foo:\t//a.example/x", "foo://a.example/x"],
+    // It drops blanks and controls around a URL, too.
+    [" https:evil ", "https:evil"],
+    ["\u0000http:evil/x", "http:evil/x"],
+    ["\u001f foo:\t//a.example ", "foo://a.example"],
     ["f\too\n:/\r/u@localhost:80", "foo://u@localhost:80"],
     ["http://[2001:db8::1]:80/x", "http://[2001:db8::1]:80/x"]
   ])("%j", (text, expected) => {
@@ -277,7 +281,8 @@ describe("scan: as a URL parser reads", () => {
     ["https:evil。com", "https:evil"],
     ["https:/d。evil.com", "https:/d"],
     ["https:\\d+ :80@evil.com", "https:\\d+"],
-    ["https:/g\t.evil.com", "https:/g"]
+    ["https:/g\t.evil.com", "https:/g"],
+    [" https:user name@evil/x", "https:user"]
   ])("without slashes: %s", (text, expected) => assert.strictEqual(scanValue(text)[0], expected))
 
   it.each([
@@ -476,6 +481,7 @@ describe("scan: what must not be flagged", () => {
     "default:\t//break;",
     "default:\n//x.y();",
     "say foo:\t//a.example",
+    `"x" https:evil 'x' http:evil/x`,
     "c:\t//a.example",
     "/^https:\\/\\//i.test(x) /^http:/.test(x) /^https:\\/\\/\\w+$/",
     "x.replace(/^https:\\/\\//g, '') a=[/https:\\/\\//i,/^http:\\/\\//i] /\\bhttp:\\/\\//g;",
