@@ -34,6 +34,9 @@ export const readHeaders = (headers: Readonly<Record<string, string | undefined>
 export const isEventStream = (contentType: string | null | undefined): boolean =>
   /^text\/event-stream\b/i.test(contentType ?? "")
 
-/** The other form of the header, a date, is not the gateway's. */
-const seconds = (text: string | undefined): number | undefined =>
-  text !== undefined && /^\d{1,9}$/.test(text.trim()) ? Number(text) : undefined
+/** The gateway sends seconds; what stands before it may send a date. */
+const seconds = (text = ""): number | undefined => {
+  if (/^\d{1,9}$/.test(text)) return Number(text)
+  const until = text.endsWith(" GMT") ? Date.parse(text) : Number.NaN
+  return Number.isNaN(until) ? undefined : Math.max(0, Math.ceil((until - Date.now()) / 1000))
+}

@@ -147,11 +147,28 @@ describe("a request that got no answer is sent again", () => {
     assert.strictEqual(gateway.requests.length, 2)
   })
 
-  it("not when it would have to wait longer than it may", async () => {
-    const { gateway, client } = await start(json(429, refusal("rate_limit_error", "quota"), { "retry-after": "86400" }))
-    assert.deepInclude(await rejection(client.chat.completions(ask)), { status: 429, retryAfter: 86_400 })
+  it.each([
+    ["86400", 86_400],
+    // As what stands before the gateway may send it.
+    ["Fri, 31 Dec 9999 23:59:59 GMT", Math.ceil((Date.UTC(9999, 11, 31, 23, 59, 59) - Date.now()) / 1000)]
+  ])("not when it would have to wait longer than it may: retry-after %s", async (header, seconds) => {
+    const { gateway, client } = await start(json(429, refusal("rate_limit_error", "quota"), { "retry-after": header }))
+    const error = await rejection(client.chat.completions(ask))
+    assert.instanceOf(error, ApiError)
+    assert.closeTo(error.retryAfter ?? 0, seconds, 3600)
     assert.strictEqual(gateway.requests.length, 1)
   })
+
+  it.each(["Thu, 01 Jan 1970 00:00:00 GMT", "soon", "-1", "1.5"])(
+    "at once where retry-after is no time to come: %s",
+    async (header) => {
+      const { client } = await start(
+        json(503, refusal("api_error", "busy"), { "retry-after": header }),
+        json(200, completion)
+      )
+      assert.strictEqual((await client.chat.completions(ask)).id, "chatcmpl-1")
+    }
+  )
 
   it.each([400, 403, 408, 413, 415, 500, 504])("not after %i", async (status) => {
     const { gateway, client } = await start(json(status, refusal("api_error", "no")))
