@@ -115,6 +115,7 @@ describe("the Helm chart", () => {
       [8443, 9000]
     )
     assert.strictEqual(pod(ports).metadata.annotations["prometheus.io/port"], "9000")
+    assert.strictEqual(pod({ terminationGracePeriodSeconds: 1000 }).spec.terminationGracePeriodSeconds, 1000)
     const all = rendered(everything)
     assert.include(pod(everything).spec.containers[0].image, `:${appVersion}@sha256:0`)
     assert.deepInclude(pod(everything).metadata.labels, everything.podLabels)
