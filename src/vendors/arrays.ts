@@ -1,4 +1,4 @@
-/** Arrays in the parameters of a tool, as Anthropic and OpenAI take them (docs/upstreams.md#arrays-in-parameters). */
+/** Arrays and bounds in the parameters of a tool, as Anthropic and OpenAI take them (docs/upstreams.md#arrays-in-parameters). */
 import { compact, isObject, type Json, type JsonObject, textOf } from "../wire/json.ts"
 
 const maps: ReadonlySet<string> = new Set([
@@ -26,18 +26,38 @@ const changed = (schema: JsonObject, change: Change): JsonObject => {
   return change(mapFields(schema, inside))
 }
 
-/** Tuples of older drafts (`items: […]`) as draft 2020-12 has them, with the references into them. `onTuple` is called for each. */
-export const withPrefixItems = (schema: JsonObject, onTuple: () => void): JsonObject =>
-  changed(schema, (given) => {
-    const { items, additionalItems, $ref: reference, ...rest } = given
-    if (reference !== undefined) {
-      const moved = textOf(reference)?.replace(/\/items\/(?=\d+(?:\/|$))/g, "/prefixItems/") ?? reference
-      return moved === reference ? given : { ...given, $ref: moved }
-    }
-    if (!Array.isArray(items)) return given
-    onTuple()
-    return compact({ prefixItems: items.length > 0 ? items : undefined, ...rest, items: additionalItems })
-  })
+/** Gets a keyword that another takes the place of. */
+type OnChange = (from: string, to: string) => void
+
+/** What older drafts say in other keywords, in those of draft 2020-12: tuples (`items: […]`) and bounds (`exclusiveMinimum: true`). */
+export const withCurrentDraft = (schema: JsonObject, onChange: OnChange): JsonObject =>
+  changed(schema, (given) => withNumbers(withPrefixItems(given, onChange), onChange))
+
+/** A tuple, or a reference into one. */
+const withPrefixItems = (given: JsonObject, onChange: OnChange): JsonObject => {
+  const { items, additionalItems, $ref: reference, ...rest } = given
+  if (reference !== undefined) {
+    const moved = textOf(reference)?.replace(/\/items\/(?=\d+(?:\/|$))/g, "/prefixItems/") ?? reference
+    return moved === reference ? given : { ...given, $ref: moved }
+  }
+  if (!Array.isArray(items)) return given
+  onChange("items", "prefixItems")
+  return compact({ prefixItems: items.length > 0 ? items : undefined, ...rest, items: additionalItems })
+}
+
+/** Bounds that were numbers, and what said that they are exclusive. */
+const bounds = [
+  ["minimum", "exclusiveMinimum"],
+  ["maximum", "exclusiveMaximum"]
+] as const
+
+const withNumbers = (given: JsonObject, onChange: OnChange): JsonObject =>
+  bounds.reduce((schema, [bound, exclusive]) => {
+    const { [bound]: limit, [exclusive]: isExclusive, ...rest } = schema
+    if (typeof isExclusive !== "boolean") return schema
+    if (isExclusive && limit !== undefined) onChange(bound, exclusive)
+    return compact({ ...rest, [isExclusive ? exclusive : bound]: limit })
+  }, given)
 
 /** Arrays of anything say so. */
 export const withItems = (schema: JsonObject): JsonObject =>

@@ -9,7 +9,7 @@ import { isObject, type Json, type JsonObject, objectOf, textOf, without } from 
 import { jsonText } from "../wire/print.ts"
 import type { Adjusted } from "./adjustments.ts"
 import { digestId } from "./answer.ts"
-import { withItems, withPrefixItems } from "./arrays.ts"
+import { withCurrentDraft, withItems } from "./arrays.ts"
 import { combining, flatParameters } from "./flatParameters.ts"
 
 /** Parameters that the gateway handles itself, or that every dialect translates but the one of chat completions, which sends them as they came. */
@@ -24,13 +24,13 @@ export const parametersOf = (tool: Tool): JsonObject => {
   return { ...given, type: "object", properties: objectOf(given.properties) }
 }
 
-/** The same for Anthropic: no combined schema at the root, and tuples of the current draft. What changes is named. */
+/** The same for Anthropic: no combined schema at the root, and keywords of the current draft. What changes is named. */
 export const flatParametersOf = (tool: Tool, adjusted: Adjusted): JsonObject => {
   const given = parametersOf(tool)
   const combined = combining.filter((keyword) => keyword in given)
   for (const keyword of combined) adjusted.changed("tools.function.parameters", keyword, "properties")
   const schema = combined.length > 0 ? flatParameters(given) : given
-  return withPrefixItems(schema, () => adjusted.changed("tools.function.parameters", "items", "prefixItems"))
+  return withCurrentDraft(schema, (from, to) => adjusted.changed("tools.function.parameters", from, to))
 }
 
 /** The same for OpenAI, which takes two more keywords as little at the root, and no array without items. */

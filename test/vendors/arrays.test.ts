@@ -37,6 +37,22 @@ const complete: JsonObject = {
   },
   choice: current.choice ?? null
 }
+/** Exclusive bounds as draft 4 has them, and as later drafts do. */
+const booleans: JsonObject = {
+  above: { type: "integer", exclusiveMinimum: true, minimum: 0, maximum: 9 },
+  below: {
+    anyOf: [
+      { exclusiveMaximum: true, maximum: 1 },
+      { minimum: 0, exclusiveMinimum: false, exclusiveMaximum: true }
+    ]
+  },
+  exclusiveMinimum: { type: "boolean", default: { exclusiveMinimum: true } }
+}
+const numbers: JsonObject = {
+  above: { type: "integer", exclusiveMinimum: 0, maximum: 9 },
+  below: { anyOf: [{ exclusiveMaximum: 1 }, { minimum: 0 }] },
+  exclusiveMinimum: { type: "boolean", default: { exclusiveMinimum: true } }
+}
 /** Names and values that only look like schemas. */
 const untouched: JsonObject = {
   items: { type: "object", properties: { items: string, enum: string } },
@@ -71,6 +87,19 @@ describe("GPT", () => {
   })
 })
 
+it.each([...claude, ...gpt])("exclusive bounds are numbers, as draft 2020-12 has them ($model.id)", (route) => {
+  const named = ["minimum->exclusiveMinimum", "maximum->exclusiveMaximum"]
+  assert.deepStrictEqual(sent(route, booleans), {
+    properties: numbers,
+    named: named.map((change) => `tools.function.parameters:${change}`)
+  })
+  assert.deepStrictEqual(sent(route, numbers), { properties: numbers, named: [] })
+})
+
 it("Gemini gets them as they are", () => {
-  assert.deepStrictEqual(sent(flash, { ...tuples, ...untouched }).properties, { ...tuples, ...untouched })
+  assert.deepStrictEqual(sent(flash, { ...tuples, ...booleans, ...untouched }).properties, {
+    ...tuples,
+    ...booleans,
+    ...untouched
+  })
 })
