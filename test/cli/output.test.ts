@@ -14,8 +14,9 @@ import { keysFileWith } from "../operation/keysFile.ts"
 const folder = mkdtempSync(join(tmpdir(), "gateway-output-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
+const command = sharedCommands()
+
 describe("a command that is called wrong", () => {
-  const command = sharedCommands()
   it.each([
     ["nope", /^gateway: Unknown subcommand "nope" .* Help: npm run gateway -- --help\n$/],
     ["keys create", /^gateway: Missing required flag: --name\. Help: npm run gateway -- keys create --help\n$/],
@@ -54,7 +55,6 @@ it.each(["doctor", "usage records.jsonl"])("%s says that its directory was remov
 })
 
 describe("what a terminal would obey", () => {
-  const command = sharedCommands()
   const { file } = keysFileWith(folder, { key_1: { name: "\u001b[31mred", owner: "a\nb" } })
   chmodSync(file, 0o600)
   it.each([
@@ -105,7 +105,7 @@ describe("a command that a signal ends", () => {
       const asked = once(silent, "connection")
       const audit = join(folder, `${signal}.jsonl`)
       const environment = { GATEWAY_KEYS_FILE: join(folder, `${signal}.json`), GATEWAY_AUDIT_LOG: audit }
-      const { stdout: created } = await start(["keys", "create", "--name", "x"], environment).ended
+      const { stdout: created } = await command(["keys", "create", "--name", "x"], environment)
       const { ended, kill } = start(["keys", "rotate", /key_\w+/.exec(created)?.[0] ?? "", "--overlap", "0"], {
         ...environment,
         GATEWAY_REDIS_URL: `redis://127.0.0.1:${Object(silent.address()).port}`

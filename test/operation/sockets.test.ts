@@ -134,8 +134,8 @@ describe.concurrent("connections that are reset at every point", () => {
           await reset(port, bytes, draw(2) * 60)
         })
       }
-      await storm(gateway.port, requests, 800)
-      await storm(metricsPort(gateway), pages, 250)
+      await storm(gateway.port, requests, 400)
+      await storm(metricsPort(gateway), pages, 130)
       assert.strictEqual((await get(`${gateway.url}/health`)).status, 200)
       await idle(gateway)
       // All places of the status page are free.
@@ -189,11 +189,11 @@ describe.concurrent("connections that are reset at every point", () => {
       try {
         const hello = await greeting()
         const draw = numbers(11)
-        await crowd(250, (index) =>
-          reset(gateway.port, hello.subarray(0, 1 + ((index * 7) % hello.length)), draw(2) * 20)
+        await crowd(130, (index) =>
+          reset(gateway.port, hello.subarray(0, 1 + ((index * 13) % hello.length)), draw(2) * 20)
         )
         for (const text of ["GET /health HTTP/1.1\r\nhost: x\r\n\r\n", "nonsense"]) await reset(gateway.port, text, 60)
-        await crowd(300, async (index) => {
+        await crowd(160, async (index) => {
           const socket = await opened(gateway.port)
           const secure = connectTls({ socket, rejectUnauthorized: false })
           secure.on("error", () => {})
@@ -235,7 +235,7 @@ describe.concurrent("whatever ends a request", () => {
     })
     try {
       const draw = numbers(3)
-      await crowd(400, async () => {
+      await crowd(200, async () => {
         const socket = await opened(gateway.port)
         for (let steps = 1 + draw(4); steps > 0; steps--) {
           const text = requests[draw(requests.length)] ?? ""
