@@ -130,7 +130,7 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
     return Stream.fromPull(Effect.succeed(this.pull))
   }
 
-  /** At most 32 MiB of a success, and 64 KiB of anything else. */
+  /** At most 32 MiB of a success, and 64 KiB of anything else. The scope of the call may live on where its reader is interrupted. */
   get arrayBuffer() {
     return Effect.suspend(() => {
       this.limit = this.status === 200 ? maxReplyBytes : maxErrorBytes
@@ -142,7 +142,7 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
       this.chunks = []
       this.countBytes(this.size)
       this.controller.resume()
-      return this.whole
+      return Effect.onInterrupt(this.whole, () => Effect.sync(() => this.destroy(abandoned)))
     })
   }
 

@@ -364,6 +364,15 @@ describe("the scope of a call", () => {
     for (const { cloud } of [late, early]) assert.isUndefined(cloud.aborted)
   })
 
+  it("ends a whole reply whose reader has left, however long its scope lives", async () => {
+    const { cloud, response } = await answered(429)
+    cloud.receive(Buffer.from("{"))
+    const reader = Effect.runFork(response.text)
+    await nextTurn()
+    await Effect.runPromise(Fiber.interrupt(reader))
+    assert.strictEqual(cloud.aborted?.message, "the call was given up")
+  })
+
   it("ends a reply whose head has come while its reader left", async () => {
     const call = await calling()
     call.cloud.start()
