@@ -149,6 +149,14 @@ const withRetries = (
   return attempt(0)
 }
 
+/** As JSON has it: a field that is `undefined`, as most projects may write, is absent. */
+const present = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(present)
+  if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value
+  const fields = Object.entries(value).filter(([, inner]) => inner !== undefined)
+  return Object.fromEntries(fields.map(([name, inner]) => [name, present(inner)]))
+}
+
 /** A client over the `HttpClient` in the context. */
 export const makeClient = Effect.fnUntraced(function* ({ baseUrl, apiKey, ...retries }: ClientOptions) {
   const secret = typeof apiKey === "string" ? Redacted.make(apiKey) : apiKey
@@ -157,7 +165,7 @@ export const makeClient = Effect.fnUntraced(function* ({ baseUrl, apiKey, ...ret
   const key = Layer.merge(HttpApiMiddleware.layerClient(ApiKey, send), HttpApiMiddleware.layerClient(MessagesKey, send))
   const mode = { responseMode: "response-only" } as const
   /** The document's types and the schemas' differ in nothing but the type of fields that neither knows. */
-  const sent = <Payload>(request: unknown) => ({ payload: request as Payload, ...mode })
+  const sent = <Payload>(request: unknown) => ({ payload: present(request) as Payload, ...mode })
 
   const api = yield* Effect.provide(HttpApiClient.make(Api, { baseUrl: baseOf(baseUrl) }), key)
   return {

@@ -175,6 +175,25 @@ describe("against the gateway", () => {
     })
   )
 
+  it.live("fields that are undefined are absent, at any depth", () =>
+    withClient((client) =>
+      Effect.gen(function* () {
+        const given = {
+          model: "claude-sonnet-4-5:il5",
+          max_tokens: 100,
+          temperature: undefined,
+          stream: undefined,
+          system: [{ type: "text", text: "Be brief.", cache_control: undefined }],
+          messages: [{ role: "user", content: "[sandbox: text=One two three.]" }],
+          tools: [{ name: "f", description: undefined, input_schema: { type: "object", properties: {} } }]
+        }
+        // As it is typed where `exactOptionalPropertyTypes` is off.
+        const { body } = yield* client.messages.create<false>(given as never)
+        assert.deepInclude(body.content[0], { type: "text", text: "One two three." })
+      })
+    )
+  )
+
   it.live("errors are typed, before the reply and in it", () =>
     withClient((client) =>
       Effect.gen(function* () {
