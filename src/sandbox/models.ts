@@ -21,6 +21,9 @@ const claude = (model: Model) => {
     efforts: adaptive ? thinking.efforts.filter((effort) => effort !== "none") : [],
     /** Takes `interleaved-thinking-2025-05-14`. */
     interleaves: version <= 4.5,
+    /** Tokens of a prompt at most. Sources: Anthropic's documentation of context windows. */
+    contextWindow: (betas: ReadonlyArray<string>) =>
+      version >= 4.6 || (id.includes("sonnet") && betas.includes("context-1m-2025-08-07")) ? 1_000_000 : 200_000,
     /** Thinking text is left out of replies unless `display` asks for a summary. */
     hidesThinking: version >= 4.7
   }
@@ -31,7 +34,7 @@ const gemini = ({ thinking, maxOutputTokens }: Model, { model, logprobs = false 
   const levels = thinking.efforts.map((effort) => effort.toUpperCase())
   // Penalties ended with Gemini 2.0 (docs/upstreams.md#sampling-parameters-of-gemini).
   const penalties = /^gemini-(?:1|2\.0)/.test(model)
-  return { base: model, levels, logprobs, penalties, maxOutput: maxOutputTokens }
+  return { base: model, levels, logprobs, penalties, maxOutput: maxOutputTokens, contextWindow: 1_048_576 }
 }
 export type GeminiModel = ReturnType<typeof gemini>
 
@@ -39,6 +42,8 @@ const gpt = (model: Model, { api }: Deployment) => ({
   ...model,
   /** Open-weight: its reasoning comes as a tagged prefix of the content. */
   inlineReasoning: model.thinking.tagged === true,
+  // Sources: Azure's page of its models, and OpenAI's of gpt-oss.
+  contextWindow: model.thinking.tagged === true ? 131_072 : 272_000,
   // The clouds' own defaults: none up to GPT-5.1, which chat completions serve, and medium from then on.
   defaultEffort: model.thinking.optional && api === "chat" ? "none" : "medium",
   /** Chat completions take no tools while it reasons: from GPT-5.4 on. */

@@ -18,6 +18,7 @@ const onVertex = (over: object) => ({
 const onGemini = (over: object) => ({ contents: [{ role: "user", parts: [{ text: "a" }] }], ...over })
 const inChat = (over: object) => ({ model: "gpt-5.1", messages: [{ role: "user", content: "a" }], ...over })
 const inResponses = (over: object) => ({ model: "gpt-5.1", input: "a", ...over })
+const saying = (content: string) => ({ messages: [{ role: "user", content }] })
 const tool = (over: object) => ({ tools: [{ name: "t", input_schema: { type: "object" }, ...over }] })
 
 const refused: ReadonlyArray<readonly [Target, body: unknown, message: RegExp]> = [
@@ -230,6 +231,50 @@ layer(Sandbox.layer({ pace: 0 }))("the clouds", (it) => {
       const got = yield* post(bedrock(govSonnet), onVertex(long))
       assert.strictEqual(got.status, 400, got.text.slice(0, 200))
       assert.match(messageIn(got), /^1 validation error detected: Value at 'body' failed to satisfy constraint: Member/)
+    })
+  )
+
+  const onBedrock = { anthropic_version: "bedrock-2023-05-31" }
+  it.effect.each<readonly [Target, most: number, (text: string) => object, RegExp]>([
+    [
+      claude(sonnet),
+      200_000,
+      (text) => onVertex(saying(text)),
+      /^prompt is too long: 2000\d\d tokens > 200000 maximum$/
+    ],
+    [
+      bedrock(govSonnet),
+      200_000,
+      (text) => onVertex({ ...onBedrock, ...saying(text) }),
+      /Input is too long for requested model\.$/
+    ],
+    [
+      bedrock(govSonnet),
+      1_000_000,
+      (text) => onVertex({ ...onBedrock, anthropic_beta: ["context-1m-2025-08-07"], ...saying(text) }),
+      /Input is too long for requested model\.$/
+    ],
+    [
+      gemini(),
+      1_048_576,
+      (text) => onGemini({ contents: [{ role: "user", parts: [{ text }] }] }),
+      /the input token count is 10485\d\d but model only supports up to 1048576\. Reduce/
+    ],
+    [
+      openai("chat/completions"),
+      272_000,
+      (text) => inChat(saying(text)),
+      /^Input tokens exceed .* in 2720\d\d tokens\./
+    ],
+    [openai("responses"), 272_000, (input) => inResponses({ input }), /^Your input exceeds the context window of this/]
+  ])("refuse what is too long for the model: %j, %d", ([target, most, body, message]) =>
+    Effect.gen(function* () {
+      // A sign is a token; a message has some more.
+      const got = yield* post(target, body(",".repeat(most)))
+      assert.strictEqual(got.status, 400)
+      assert.match(messageIn(got), message)
+      if (target.cloud === "azure") assert.strictEqual(got.json.error.code, "context_length_exceeded")
+      assert.strictEqual((yield* post(target, body(",".repeat(most - 100)))).status, 200)
     })
   )
 

@@ -258,8 +258,14 @@ const readClaude = (body: JsonObject, context: ClaudeContext) => {
     stops: asked.stop_sequences ?? []
   })
   const offered = tools.length > 0 && choice !== "none" ? TOOLS[forced ? "forced" : "free"] : 0
-  const shown = asked.thinking?.display ?? (model.hidesThinking ? "omitted" : "summarized")
   const inputTokens = promptTokens + offered + (budgeted ? BUDGET : 0)
+  const most = model.contextWindow(context.betas)
+  const tooLong =
+    context.platform === "bedrock"
+      ? "Input is too long for requested model."
+      : `prompt is too long: ${inputTokens} tokens > ${most} maximum`
+  insist({ [tooLong]: inputTokens <= most || context.counting })
+  const shown = asked.thinking?.display ?? (model.hidesThinking ? "omitted" : "summarized")
   return { turn, inputTokens, showsThinking: shown === "summarized" }
 }
 

@@ -287,6 +287,8 @@ export const readGemini = (body: JsonObject, model: GeminiModel) => {
     format: schema === undefined ? plain : objectOf(schema),
     thinks: stringOf(thinkingLevel).toUpperCase() !== "MINIMAL" && thinkingBudget !== 0
   })
+  const tooLong = `${REFUSED} the input token count is ${read.promptTokens} but model only supports up to ${model.contextWindow}. Reduce the input token count and try again.`
+  insist({ [tooLong]: read.promptTokens <= model.contextWindow })
   const alternatives = config.responseLogprobs === true ? (config.logprobs ?? 0) : undefined
   return { ...read, alternatives, showsThinking: includeThoughts === true }
 }

@@ -140,6 +140,12 @@ const readChat = ({ body, model, hosted }: shared.GptRequest) => {
     limit: asked.max_completion_tokens ?? asked.max_tokens,
     stops: stops.filter((stop) => typeof stop === "string")
   })
+  const { promptTokens: tokens } = read
+  const most = model.contextWindow
+  const exceeds = model.inlineReasoning
+    ? `This model's maximum context length is ${most} tokens. However, your messages resulted in ${tokens} tokens.`
+    : `Input tokens exceed the configured limit of ${most} tokens. Your messages resulted in ${tokens} tokens.`
+  shared.checkLength(tokens, model, `${exceeds} Please reduce the length of the messages.`, "messages")
   return { ...read, likely: asked.logprobs === true, counts: objectOf(asked.stream_options).include_usage === true }
 }
 

@@ -239,6 +239,8 @@ export const readResponses = ({ body, model }: shared.GptRequest) => {
     limit: asked.max_output_tokens,
     stops: []
   })
+  const tooLong = "Your input exceeds the context window of this model. Please adjust your input and try again."
+  if (asked.truncation !== "auto") shared.checkLength(read.promptTokens, model, tooLong, "input")
   const likely = included.includes("message.output_text.logprobs")
   const alternatives = likely ? Number(asked.top_logprobs ?? 0) : undefined
   const encrypted = included.includes("reasoning.encrypted_content")

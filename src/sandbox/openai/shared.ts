@@ -155,6 +155,11 @@ const upTo = (most: number, kind = "decimal") => {
 }
 export const sampling = { temperature: upTo(2), top_p: upTo(1), top_logprobs: upTo(20, "integer") }
 
+/** Checks a prompt against the model's window (docs/upstreams.md#prompts-that-are-too-long). */
+export const checkLength = (tokens: number, { contextWindow }: GptModel, message: string, param: string): void => {
+  if (tokens > contextWindow) throw new Refusal({ status: 400, message, code: "context_length_exceeded", param })
+}
+
 /** Sampling parameters: a reasoning model takes them only while it does not reason. */
 export const checkSampling = (asked: JsonObject, names: string, model: GptModel, effort: string): void => {
   for (const name of model.inlineReasoning || effort === "none" ? [] : names.split(" "))

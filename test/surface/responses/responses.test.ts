@@ -186,7 +186,9 @@ describe("arguments of a call: N passes, N + 1 does not", () => {
   ]
   for (const [name, text, limit, words] of rows) {
     it(name, async () => {
-      assert.strictEqual((await create(withArguments(text(limit)))).status, 200)
+      const { json, status } = await create(withArguments(text(limit)))
+      // Less may be too long for the model.
+      if (json.error?.code !== "context_length_exceeded") assert.strictEqual(status, 200)
       const more = await create(withArguments(text(name === "values" ? 300_001 : limit + 1)))
       refused(more, 400, "invalid_request_error", new RegExp(`^input\\[0\\]\\.arguments${words.source}`))
     })
