@@ -138,6 +138,16 @@ describe("the Helm chart", () => {
     }
   })
 
+  it("asks without TLS where something in front ends it", () => {
+    const settings = { GATEWAY_PLAIN_HTTP: "true", GATEWAY_TLS_CERT: "", GATEWAY_TLS_KEY: "" }
+    const plain = rendered({ settings })
+    const [container] = ofKind(plain, "Deployment").spec.template.spec.containers
+    for (const probe of ["startupProbe", "readinessProbe", "livenessProbe"]) {
+      assert.strictEqual(container[probe].httpGet.scheme, "HTTP", probe)
+    }
+    assert.strictEqual(ofKind(plain, "Service").spec.ports[0].appProtocol, "http")
+  })
+
   it("takes a catalog, and what an operator adds to the pod", () => {
     const all = rendered(everything)
     const { data } = all.find(({ metadata }) => metadata.name === "gateway-catalog")

@@ -24,6 +24,6 @@ tcpSocket:
 httpGet:
   path: /health
   port: https
-  scheme: HTTPS
+  scheme: {{ if .Values.settings.GATEWAY_TLS_CERT }}HTTPS{{ else }}HTTP{{ end }}
 {{- end }}
 {{- end }}
