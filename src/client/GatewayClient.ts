@@ -67,15 +67,18 @@ const decoders = {
 const annotate = <E>(error: E, { requestId, retryAfter }: GatewayHeaders): E =>
   error instanceof ApiError || error instanceof MessagesError ? Object.assign(error, { requestId, retryAfter }) : error
 
+/** The error of a reply that cannot be used. */
+const unusable = (reply: HttpReply, what: string) => {
+  const description = `${what} (status ${reply.status})`
+  const reason = new HttpClientError.DecodeError({ request: reply.request, response: reply, description })
+  return Effect.fail(new HttpClientError.HttpClientError({ reason }))
+}
+
 /** Reads the body of a refusal, which has to come in time. */
 const readRefusal = (reply: HttpReply) =>
   Effect.timeoutOrElse(reply.text, {
     duration: refusalTimeout,
-    orElse: () => {
-      const description = `the reply did not come whole (status ${reply.status})`
-      const reason = new HttpClientError.DecodeError({ request: reply.request, response: reply, description })
-      return Effect.fail(new HttpClientError.HttpClientError({ reason }))
-    }
+    orElse: () => unusable(reply, "the reply did not come whole")
   })
 
 const call = <A, E>(send: Send<E>, decode: Decode<A, E>): Call<A, E> =>
@@ -102,8 +105,9 @@ const streamValues = <A>(reply: HttpReply, format: EventFormat<A>) =>
     )
   })
 
-/** The reply's content type decides between body and stream: the request's `stream` decides only the type. */
+/** A whole reply or a stream, as the request's `stream` says, and so the types. */
 const callEither = <S, A, Event, E>(
+  { stream }: { readonly stream?: Streams },
   send: Send<E>,
   decode: Decode<A | Stream.Stream<unknown, unknown>, E>,
   format: EventFormat<Event>
@@ -111,7 +115,9 @@ const callEither = <S, A, Event, E>(
   call(send, (reply) => {
     const streams = reply.status === 200 && isEventStream(reply.headers["content-type"])
     const body = streams ? Effect.succeed(streamValues(reply, format)) : decode(reply)
-    return body as ReturnType<Decode<ReplyBody<S, A, Event>, E>>
+    const isOther = reply.status === 200 && streams !== (stream === true)
+    const other = unusable(reply, streams ? "a stream came for a whole reply" : "a whole reply came for a stream")
+    return (isOther ? other : body) as ReturnType<Decode<ReplyBody<S, A, Event>, E>>
   })
 
 type Attempt = Effect.Effect<HttpReply, HttpClientError.HttpClientError>
@@ -172,6 +178,7 @@ export const makeClient = Effect.fnUntraced(function* ({ baseUrl, apiKey, ...ret
     chat: {
       completions: <const S extends Streams = false>(request: WithModel<"chat", Contract.ChatRequest, S>) =>
         callEither<S, Contract.ChatCompletion, Contract.ChatCompletionChunk, ApiError>(
+          request,
           api.chat.completions(sent(request)),
           decoders.chat,
           formats.chat
@@ -180,6 +187,7 @@ export const makeClient = Effect.fnUntraced(function* ({ baseUrl, apiKey, ...ret
     messages: {
       create: <const S extends Streams = false>(request: WithModel<"messages", Contract.MessagesRequest, S>) =>
         callEither<S, Contract.Message, MessageStreamEvent, MessagesError>(
+          request,
           api.messages.create(sent(request)),
           decoders.messages,
           formats.messages
@@ -190,6 +198,7 @@ export const makeClient = Effect.fnUntraced(function* ({ baseUrl, apiKey, ...ret
     responses: {
       create: <const S extends Streams = false>(request: WithModel<"responses", Contract.ResponsesRequest, S>) =>
         callEither<S, Contract.ResponseObject, ResponseStreamEvent, ApiError>(
+          request,
           api.responses.create(sent(request)),
           decoders.responses,
           formats.responses

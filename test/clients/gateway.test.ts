@@ -17,7 +17,7 @@ import {
   StreamError
 } from "../../src/EffectClient.ts"
 import { gateway } from "../support/gateway.ts"
-import { fakeGateway, json } from "./fakeGateway.ts"
+import { type Answer, fakeGateway, json } from "./fakeGateway.ts"
 
 const user = (content: string) => [{ role: "user", content }] as const
 
@@ -79,6 +79,28 @@ describe("a base URL", () => {
       assert.throws(() => createClient({ baseUrl, apiKey: "k" }), TypeError, /^baseUrl: must have no query, [^:]*$/)
     }
   )
+})
+
+it("a reply that is no stream where one was asked for, or is one where none was, is an error", async () => {
+  const whole = json(200, { id: "c" })
+  const events: Answer = (reply) =>
+    reply.writeHead(200, { "content-type": "text/event-stream" }).end("data: [DONE]\n\n")
+  const request = { model: "gpt-5.1:il5", messages: user("Hi") } as const
+  for (const [answer, stream, says] of [
+    [whole, true, /a whole reply came for a stream \(status 200\)/],
+    [events, false, /a stream came for a whole reply \(status 200\)/],
+    [events, undefined, /a stream came for a whole reply \(status 200\)/]
+  ] as const) {
+    const fake = await fakeGateway(answer)
+    const asked = Effect.flatMap(GatewayClient, ({ chat }) =>
+      chat.completions(stream === undefined ? request : { ...request, stream })
+    ).pipe(
+      Effect.provide(GatewayClient.layer({ baseUrl: fake.url, apiKey: "k" })),
+      Effect.provide(FetchHttpClient.layer)
+    )
+    assert.match(String(await Effect.runPromise(Effect.flip(asked))), says)
+    await fake.stop()
+  }
 })
 
 describe("against the gateway", () => {
