@@ -20,10 +20,10 @@ const trailing = characters(/[.,;:!?*\xad\u200b\u200c\u200e\u200f\u2060\ufeff]|\
 const openings = characters(/[([{]/)
 const closings = characters(/[)\]}]/)
 
-/**
- * Where a URI ends; in `https://a,https://b` it ends at the comma, and in `[https://a](https://b)` at the first bracket that it does not
- * open.
- */
+/** What stands behind the bracket around a URI, where another thing begins: `[https://a](https://b)`, `url(https://a),url(https://b)`. */
+const beginnings = characters(/[([{,;]/)
+
+/** Where a URI ends: in `https://a,https://b` at the comma, and else at a bracket that it did not open before one of `beginnings`. */
 const uriEnd = (text: string, body: number): number => {
   const last = Math.min(text.length, body + farthest)
   let balance = 0
@@ -31,7 +31,7 @@ const uriEnd = (text: string, body: number): number => {
     const character = unitAt(text, at)
     if (at >= last || is(terminators, character)) return at
     if (is(openings, character)) balance++
-    else if (is(closings, character) && --balance < 0 && is(openings, unitAt(text, at + 1))) return at
+    else if (is(closings, character) && --balance < 0 && is(beginnings, unitAt(text, at + 1))) return at
     if (character !== colon || !text.startsWith("//", at + 1)) continue
     const next = schemeStart(text, body, at)
     if (next < at && next > body && (text[next - 1] === "," || text[next - 1] === ";")) return next - 1

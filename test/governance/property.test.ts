@@ -20,7 +20,16 @@ const pieces: ReadonlyArray<string> = [
 const Piece = Schema.Literals(pieces)
 const Pieces = Schema.Array(Piece)
 // What stands in a user or cuts a host, for a reader or for a parser.
-const authorities = [..."'\"<>|^` \u00a0@\t\n:.\\{}&=~", "](", "api.agency.gov", "evil.com", "x", "%40", "10.0.0.1"]
+const authorities = [
+  ..."'\"<>|^` \u00a0@\t\n:.\\{}&=~",
+  "](",
+  "),",
+  "api.agency.gov",
+  "evil.com",
+  "x",
+  "%40",
+  "10.0.0.1"
+]
 const Authority = Schema.Array(Schema.Literals(authorities)).pipe(Schema.check(Schema.isMaxLength(6)))
 const Text = Pieces.pipe(Schema.check(Schema.isMaxLength(60)))
 const Cuts = Schema.Array(Schema.Int.pipe(Schema.check(Schema.isBetween({ minimum: 1, maximum: 9 }))))

@@ -86,6 +86,11 @@ describe("scan: what must be flagged", () => {
       "[![x](https://a.example/[i](j).png)](https://b.example/y)",
       ["https://a.example/[i](j).png", "https://b.example/y"]
     ],
+    [
+      "addresses in CSS",
+      "src:url(https://a.example/x),url(https://b.example);u:url(https://c.example/w_(x);y)",
+      ["https://a.example/x", "https://b.example", "https://c.example/w_(x);y"]
+    ],
     ["Markdown of addresses", "[10.1.2.3/x](mailto:a@b.example)", ["10.1.2.3/x", "mailto:a@b.example"]],
     ["brackets in a row", "(https://[::1]/)(https://b.example)", ["https://[::1]/", "https://b.example"]],
     [
