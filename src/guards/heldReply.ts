@@ -151,7 +151,7 @@ export const makeQueue = ({ about, acted, guards, hold, reader }: GuardStreamOpt
     /** By key, and each that is said whole. */
     const slots = new Map<string | PlacedText, Slot>()
     for (const { part } of entries) {
-      if (part.repeats !== undefined) said.complete(part.repeats, part.texts)
+      if (part.repeats !== undefined) said.complete(part.repeats, part.texts, false)
       for (const held of part.texts) {
         const { key, place, text } = held
         if (key === undefined && said.isKnown(text)) continue
@@ -177,8 +177,9 @@ export const makeQueue = ({ about, acted, guards, hold, reader }: GuardStreamOpt
       slot.after = ""
       return after
     }
-    return entries.flatMap(({ frame, part: { isDelta, signs, texts } }) => {
+    return entries.flatMap(({ frame, part: { isDelta, repeats, signs, texts } }) => {
       if (signs !== undefined && said.isChanged(signs)) return []
+      if (repeats !== undefined) said.complete(repeats, texts, true)
       const others = texts.map(otherOf)
       for (const [at, { key, text }] of texts.entries()) {
         if (key === undefined) said.saidWhole(text, others[at] ?? text)

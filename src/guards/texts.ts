@@ -61,11 +61,15 @@ export const makeTexts = (repeats: boolean) => {
       text.isChanged ||= isChanged
     },
     isChanged: (key: string) => byKey.get(key)?.isChanged === true,
-    /** `said`: it again, whole. Pieces are joined only where they may be that: a stream may say of a key many times that it is complete. */
-    complete: (key: string, said: ReadonlyArray<PlacedText>): void => {
+    /**
+     * `said`: it again, whole. `isOut`: its own pieces have gone out, and stand for it in the place of those of another key.
+     * Pieces are joined only where they may be that: a stream may say of a key many times that it is complete.
+     */
+    complete: (key: string, said: ReadonlyArray<PlacedText>, isOut: boolean): void => {
       const text = byKey.get(key)
-      if (text !== undefined && said.some(({ text: { length } }) => length === text.length))
-        know(text.came.join(""), text)
+      if (text === undefined || !said.some(({ text: { length } }) => length === text.length)) return
+      const came = text.came.join("")
+      if (isOut || !known.has(came)) know(came, text)
     },
     saidWhole: know,
     isKnown: (text: string) => known.has(text),

@@ -77,6 +77,60 @@ describe("a reply that is held by sentences", () => {
     })
   )
 
+  it.effect.each([1, 3, 100])(
+    "says each of the same words again where they are repeated, %d frames at a time",
+    (many) =>
+      Effect.gen(function* () {
+        const redact = guardOf("redact", ({ texts }) =>
+          Effect.succeed({ category: "x", texts: texts.map(({ text }) => text.replaceAll("SECRET", "[x]")) })
+        )
+        const items = ["{}", '{"a":"SECRET"}', '{"a":"SECRET"}', "{}"].map((args, at) => ({
+          ...{ type: "function_call", id: `fc_${at}`, call_id: `call_${at}`, name: "f" },
+          arguments: args
+        }))
+        const frames = [
+          ...items.flatMap((item, output_index) => [
+            eventOf("response.output_item.added", { output_index, item: { ...item, arguments: "" } }),
+            ...item.arguments
+              .split("E")
+              .flatMap((text, at) => (at === 0 ? [text] : ["E", text]))
+              .map((delta) => eventOf("response.function_call_arguments.delta", { output_index, delta })),
+            eventOf("response.function_call_arguments.done", { output_index, arguments: item.arguments }),
+            eventOf("response.output_item.done", { output_index, item })
+          ]),
+          eventOf("response.completed", { response: { object: "response", status: "completed", output: items } })
+        ]
+        for (const all of [false, true]) {
+          const step = heldReply(guardedAlone("responses", [redact]), all)
+          const out: Array<Frame> = []
+          for (let at = 0; at < frames.length; at += many)
+            out.push(...(yield* step(frames.slice(at, at + many))).frames)
+          const said = out.map(({ data }) => JSON.parse(data))
+          const expected = items.map((item) => item.arguments.replace("SECRET", "[x]"))
+          const ofEach = (pick: (event: (typeof said)[number]) => string | undefined) =>
+            expected.map((_, at) =>
+              said.map((event) => (event.output_index === at ? (pick(event) ?? "") : "")).join("")
+            )
+          assert.deepStrictEqual(
+            ofEach(({ delta }) => delta),
+            expected
+          )
+          assert.deepStrictEqual(
+            ofEach((event) => event.arguments),
+            expected
+          )
+          assert.deepStrictEqual(
+            ofEach(({ item, type }) => (type.endsWith("done") ? item?.arguments : "")),
+            expected
+          )
+          assert.deepStrictEqual(
+            said.at(-1).response.output.map((item: { arguments: string }) => item.arguments),
+            expected
+          )
+        }
+      })
+  )
+
   it.effect("goes out by words where a sentence has no end", () =>
     Effect.gen(function* () {
       const step = heldAlone("chat", false)
