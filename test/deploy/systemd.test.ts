@@ -36,6 +36,8 @@ describe("the systemd unit", () => {
     assert.strictEqual(settings.sandbox, "off")
     assert.isAbove(Number(one("TimeoutStopSec")), seconds(settings.drainDelay) + seconds(settings.drainTimeout) + 10)
     assert.strictEqual(settings.stateDir, `/var/lib/${one("StateDirectory")}`)
+    // A line a request, and among them the heads of the records' chain: the journal drops none.
+    assert.strictEqual(one("LogRateLimitIntervalSec"), "0")
     assert.strictEqual(settings.usageLog, `/var/log/${one("LogsDirectory")}/usage.jsonl`)
     assert.include(stated("Environment"), `NODE_COMPILE_CACHE=/var/cache/${one("CacheDirectory")}`)
     // Root's commands would run what the service's user has put there.
