@@ -18,12 +18,12 @@ import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
 import { Api } from "../contract/Api.ts"
 import { ApiError, MessagesError } from "../contract/Errors.ts"
 import { ApiKey, MessagesKey } from "../contract/Security.ts"
-import { baseOf } from "./baseUrl.ts"
 import type * as Contract from "./contract.ts"
 import type { StreamError } from "./errors.ts"
 import { type EventFormat, formats, type MessageStreamEvent, type ResponseStreamEvent, replyReader } from "./events.ts"
 import { type GatewayHeaders, isEventStream, readHeaders } from "./headers.ts"
 import type { ForModel, Purpose } from "./ModelName.ts"
+import { baseOf, keyOf } from "./options.ts"
 import { backoff, defaultMaxDelay, defaultRetries, type RetryOptions, refusalTimeout, waitAfter } from "./policy.ts"
 
 /** What the gateway answered, and who answered. */
@@ -165,7 +165,7 @@ const present = (value: unknown): unknown => {
 
 /** A client over the `HttpClient` in the context. */
 export const makeClient = Effect.fnUntraced(function* ({ baseUrl, apiKey, ...retries }: ClientOptions) {
-  const secret = typeof apiKey === "string" ? Redacted.make(apiKey) : apiKey
+  const secret = Redacted.make(keyOf(Redacted.isRedacted(apiKey) ? Redacted.value(apiKey) : apiKey))
   const send: HttpApiMiddleware.HttpApiMiddlewareClient<never, never, never> = ({ next, request }) =>
     withRetries(next(HttpClientRequest.setHeader(request, "x-api-key", Redacted.value(secret))), retries)
   const key = Layer.merge(HttpApiMiddleware.layerClient(ApiKey, send), HttpApiMiddleware.layerClient(MessagesKey, send))

@@ -1,11 +1,11 @@
 /** Sends requests with `fetch`, retries where that helps, and reads the replies. */
 import { ApiError, MessagesError } from "../contract/ApiError.ts"
 import { isObject, objectOf, readObject, textOf } from "../wire/json.ts"
-import { baseOf } from "./baseUrl.ts"
 import type { operations } from "./contract.ts"
 import { ConnectionError, StreamError } from "./errors.ts"
 import { type EventFormat, replyReader } from "./events.ts"
 import { type GatewayHeaders, isEventStream, readHeaders } from "./headers.ts"
+import { baseOf, keyOf } from "./options.ts"
 import { backoff, defaultMaxDelay, defaultRetries, type RetryOptions, refusalTimeout, waitAfter } from "./policy.ts"
 
 export interface CallOptions {
@@ -100,6 +100,7 @@ export const makeConnection = ({
   maxRetryDelay: longest = defaultMaxDelay
 }: PromiseClientOptions) => {
   const base = baseOf(baseUrl)
+  const key = keyOf(apiKey)
 
   /** The reply, whatever its status, after the attempts that help. */
   const send = async ({ operation, id = "", body, retryable = true }: OperationRequest, signal?: AbortSignal) => {
@@ -108,7 +109,7 @@ export const makeConnection = ({
     const init = {
       method: operation.method,
       headers: new Headers({
-        "x-api-key": apiKey,
+        "x-api-key": key,
         ...(body === undefined ? {} : { "content-type": "application/json" })
       }),
       body: body === undefined ? null : JSON.stringify(body),

@@ -1,5 +1,5 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
-import { Effect, Redacted, Stream } from "effect"
+import { Cause, Effect, Exit, Layer, Redacted, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { levels } from "../../src/catalog/names.ts"
 import {
@@ -31,7 +31,7 @@ const withClient = <A, E>(use: (client: Client) => Effect.Effect<A, E>) =>
     )
   })
 
-describe("a key", () => {
+describe("a key of a request", () => {
   it("goes to no other host, whatever redirects there", async () => {
     const other = await fakeGateway(json(200, {}))
     const location = `${other.url}/v1/models`
@@ -49,6 +49,30 @@ describe("a key", () => {
     assert.lengthOf(redirecting.requests, 3)
     assert.isEmpty(other.requests)
     await Promise.all([other.stop(), redirecting.stop()])
+  })
+})
+
+describe("a key", () => {
+  const made = (apiKey: string) => Effect.runPromise(Effect.exit(Effect.scoped(Layer.build(layerOf(apiKey)))))
+  const layerOf = (apiKey: string) =>
+    Layer.provide(GatewayClient.layer({ baseUrl: "http://h", apiKey }), FetchHttpClient.layer)
+
+  it.each(["a\nsecret", "\u201Csecret\u201D", undefined as unknown as string, 5 as unknown as string])(
+    "that no header can have is refused before it is sent, and not quoted: %j",
+    async (apiKey) => {
+      const says = /^apiKey: must be text of printable ASCII characters$/
+      assert.throws(() => createClient({ baseUrl: "http://h", apiKey }), TypeError, says)
+      const exit = await made(apiKey)
+      assert.match(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "", /^TypeError: apiKey: must be text/)
+      assert.notInclude(String(exit), "secret")
+    }
+  )
+
+  it("may end with the line feed of its file", async () => {
+    const fake = await fakeGateway(json(200, { object: "list", data: [] }))
+    await createClient({ baseUrl: fake.url, apiKey: "k\n" }).models.list()
+    assert.strictEqual(fake.requests[0]?.key, "k")
+    await fake.stop()
   })
 })
 
@@ -101,6 +125,10 @@ it("a reply that is no stream where one was asked for, or is one where none was,
     assert.match(String(await Effect.runPromise(Effect.flip(asked))), says)
     await fake.stop()
   }
+})
+
+it.each(["localhost:8080", "ftp://h", "file:///h"])("a base URL that is not of the web is refused: %s", (baseUrl) => {
+  assert.throws(() => createClient({ baseUrl, apiKey: "k" }), TypeError, /^baseUrl: must begin with https/)
 })
 
 describe("against the gateway", () => {

@@ -112,8 +112,6 @@ describe("a request that cannot be sent", () => {
     const { gateway, client } = await start(json(200, completion))
     assert.instanceOf(await rejection(client.chat.completions({ ...ask, seed: 7n as never })), TypeError)
     assert.instanceOf((await drain(client.chat.stream({ ...ask, seed: 7n as never }))).error, TypeError)
-    const smart = createClient({ baseUrl: gateway.url, apiKey: "\u201Ck\u201D" })
-    assert.instanceOf(await rejection(smart.models.list()), TypeError)
     assert.strictEqual(gateway.requests.length, 0)
   })
 })
