@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { makeFolder } from "../../src/limits/files.ts"
+import { sharedCommands } from "../operation/commands.ts"
 
 const root = join(import.meta.dirname, "../..")
 const work = mkdtempSync(join(tmpdir(), "gateway-folder-"))
@@ -26,26 +27,15 @@ describe("a folder that is missing", () => {
 })
 
 // In processes of their own: what never ends can be ended there only.
-const run = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>) =>
-  spawnSync(process.execPath, args, {
-    encoding: "utf8",
-    timeout: 20_000,
-    cwd: work,
-    env: { PATH: process.env.PATH, ...env }
-  })
-
 describe.runIf(existsSync("/proc/self"))("a folder that no program can make", () => {
-  it.each(["/proc/gateway", "/proc/gateway/state"])("stops the start, and doctor says so: %s", (folder) => {
+  const command = sharedCommands()
+  it.each(["/proc/gateway", "/proc/gateway/state"])("stops the start, and doctor says so: %s", async (folder) => {
     writeFileSync(join(work, "keys.json"), JSON.stringify({ keys: [] }), { mode: 0o600 })
-    const env = {
-      ...{ GATEWAY_STATE_DIR: folder, GATEWAY_PORT: "0" },
-      ...{ BEDROCK_REGION: "us-gov-west-1", AWS_BEARER_TOKEN_BEDROCK: "token" }
-    }
-    const gateway = ["--import", join(root, "src/installed.js"), join(root, "src/main.ts")]
-    const serve = run([...gateway, "serve"], env)
-    assert.strictEqual(serve.status, 1, serve.stderr)
-    assert.include(serve.stderr, `cannot make the directory ${folder}`)
-    assert.match(run([...gateway, "doctor"], env).stdout, /^fail +state /m)
+    const env = { GATEWAY_STATE_DIR: folder, BEDROCK_REGION: "us-gov-west-1", AWS_BEARER_TOKEN_BEDROCK: "token" }
+    const { code, stderr } = await command(["serve"], env, work)
+    assert.strictEqual(code, 1, stderr)
+    assert.include(stderr, `cannot make the directory ${folder}`)
+    assert.match((await command(["doctor"], env, work)).stdout, /^fail +state /m)
   })
 
   it("is not waited for by the compile cache", () => {
@@ -55,7 +45,12 @@ describe.runIf(existsSync("/proc/self"))("a folder that no program can make", ()
     writeFileSync(join(app, "package.json"), JSON.stringify({ type: "module" }))
     writeFileSync(join(app, "node_modules/.cache"), "no folder")
     symlinkSync(join(root, "node_modules/effect"), join(app, "node_modules/effect"))
-    const { status, stderr } = run([join(app, "src/installed.js")], { TMPDIR: "/proc/gateway" })
+    const { status, stderr } = spawnSync(process.execPath, [join(app, "src/installed.js")], {
+      encoding: "utf8",
+      timeout: 20_000,
+      cwd: work,
+      env: { PATH: process.env.PATH, TMPDIR: "/proc/gateway" }
+    })
     assert.strictEqual(status, 0, stderr)
   })
 })

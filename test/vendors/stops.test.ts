@@ -55,11 +55,11 @@ describe("the filter", () => {
   })
 
   it("a whole text is not looked at character by character", () => {
-    const whole = "lorem ipsum dolor sit amet, ".repeat(1_000_000)
+    const whole = "lorem ipsum dolor sit amet, ".repeat(250_000)
     const stops = Array.from({ length: 16 }, (_, at) => `lorem ${at}`)
     for (const end of ["", "lorem 7"]) {
       const filter = stopFilter(stops)
-      expect(processorTime(() => filter.push(whole + end))).toBeLessThan(3000)
+      expect(processorTime(() => filter.push(whole + end))).toBeLessThan(750)
       expect(filter.stopped()).toBe(end !== "")
     }
   })

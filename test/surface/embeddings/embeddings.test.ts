@@ -133,12 +133,12 @@ describe("with the sandbox", () => {
     }
   })
 
-  it("512 strings pass", async () => {
+  it("512 strings of 2 MiB in all pass", async () => {
     const got = await embed(
-      Array.from({ length: 512 }, (_, at) => `t${at}`),
+      Array.from({ length: 512 }, (_, at) => `t${at}`.padEnd(4096, "a")),
       { encoding_format: "base64" }
     )
-    assert.strictEqual(got.status, 200, got.text)
+    assert.strictEqual(got.status, 200, got.text.slice(0, 300))
     assert.strictEqual(got.json.data.length, 512)
   })
 
@@ -265,13 +265,6 @@ describe("calls side by side", () => {
     while (aborted < 3 && Date.now() - left < 1000) await sleep(5)
     assert.strictEqual(aborted, 3)
     assert.strictEqual(upstream.received.length, before + 3)
-  })
-
-  it("512 strings of 2 MiB in all pass", async () => {
-    upstream.use((socket) => socket.write(vector(0.03125)))
-    const got = await embed(Array.from({ length: 512 }, () => "a".repeat(4096)))
-    assert.strictEqual(got.status, 200, got.text.slice(0, 300))
-    assert.strictEqual(got.json.data.length, 512)
   })
 
   it("a token count of 3.0 is 3", async () => {

@@ -53,9 +53,9 @@ const flags = [
 
 describe("a long call", () => {
   it("is scanned in slices, and flagged", { timeout: 60_000 }, async () => {
-    const events = [...begun, ...more(2_000, 'the "quick" fox: jumps\\n'.repeat(500)), ...ended]
+    const events = [...begun, ...more(1_000, 'the "quick" fox: jumps\\n'.repeat(500)), ...ended]
     let got: Awaited<ReturnType<typeof relayed>> = []
-    await assertShortTurns(150, async () => {
+    await assertShortTurns(75, async () => {
       got = await relayed(messagesProtocol("m"), events)
     })
     assert.deepStrictEqual(got.at(-1)?.x_gateway_governance, { flags })
