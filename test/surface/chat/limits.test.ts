@@ -3,9 +3,14 @@ import { describe, it } from "@effect/vitest"
 import { chat, dataUri, file, functionTool, image, ok, refused } from "../../support/chat.ts"
 import { sixModels } from "../../support/chatKinds.ts"
 import { base, call, model, sharedChat, user } from "../../support/chatSurface.ts"
+import { emptyMessage } from "../../support/claude.ts"
+import { answering, reply } from "../../support/fakeUpstream.ts"
 import { type Got, post } from "../../support/http.ts"
+import { sharedUpstream } from "../../support/shared.ts"
 
 const { gateway, create } = sharedChat()
+/** A cloud that looks at nothing. */
+const taking = sharedUpstream({}, answering(reply("200 OK", emptyMessage)))
 
 /** Asserts that a request is within the gateway's limits; less may be too long for the model. */
 const passes = (got: Got): void => {
@@ -146,9 +151,10 @@ describe("limits: N passes, N + 1 does not", () => {
   }, async () => {
     const parts = (count: number, part: object) => Array.from({ length: count }, () => part)
     const turns = (content: object) => Array.from({ length: 2048 }, () => ({ role: "user", content }))
+    const create = (body: object) => post(`${taking.gateway.url}/v1/chat/completions`, body)
     const [picture, document] = [image(dataUri("image/png")), file(dataUri("application/pdf"))]
     const most = [...parts(20, picture), ...parts(5, document), { type: "text", text: "a" }]
-    passes(await create({ ...base, messages: turns(most) }))
+    ok(await create({ ...base, messages: turns(most) }))
     const large = [image(dataUri("image/png", 3_400_000))]
     ok(await create({ ...base, messages: parts(5, { role: "user", content: large }) }))
   })

@@ -47,7 +47,8 @@ afterAll(async () => {
   await new Promise((resolve) => cloud.close(resolve))
 })
 
-const post = (body: unknown) => rawPost("/v1/chat/completions", JSON.stringify(body), { connection: "close" })
+const postText = (text: string) => rawPost("/v1/chat/completions", text, { connection: "close" })
+const post = (body: unknown) => postText(JSON.stringify(body))
 
 /** Serves these requests beside a stream, which they must not hold up. */
 const besideStream = async (requests: ReadonlyArray<Buffer>, status = 200) => {
@@ -123,7 +124,8 @@ describe("a stream is not held up by", () => {
   for (const [name, body] of Object.entries(bodies)) {
     it(name, { timeout: 60_000 }, async () => {
       const models = ["claude-sonnet-4-5:il5", "gemini-3-flash:il2", "gpt-5.1:il5"]
-      await besideStream(models.map((model) => post(body(model))))
+      const [head = "", rest = ""] = JSON.stringify(body("MODEL")).split("MODEL")
+      await besideStream(models.map((model) => postText(head + model + rest)))
     })
   }
 
