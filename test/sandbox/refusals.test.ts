@@ -18,6 +18,9 @@ const onVertex = (over: object) => ({
 const onGemini = (over: object) => ({ contents: [{ role: "user", parts: [{ text: "a" }] }], ...over })
 const inChat = (over: object) => ({ model: "gpt-5.1", messages: [{ role: "user", content: "a" }], ...over })
 const inResponses = (over: object) => ({ model: "gpt-5.1", input: "a", ...over })
+const many = <A>(count: number, at: (n: number) => A) => Array.from({ length: count }, (_, n) => at(n))
+const closed = { type: "object", properties: {}, required: [], additionalProperties: false }
+const marked = (ttl?: string) => [{ type: "text", text: "a", cache_control: { type: "ephemeral", ttl } }]
 const saying = (content: string) => ({ messages: [{ role: "user", content }] })
 const tool = (over: object) => ({ tools: [{ name: "t", input_schema: { type: "object" }, ...over }] })
 
@@ -46,6 +49,29 @@ const refused: ReadonlyArray<readonly [Target, body: unknown, message: RegExp]> 
       [openai(path), body({ top_logprobs: { toString: "x" } }), /^Invalid type for 'top_logprobs': expected a number/]
     ] as const
   }),
+  ...[
+    [
+      { metadata: Object.fromEntries(many(17, (n) => [n, "a"])) },
+      /^Invalid 'metadata': too many properties\./
+    ] as const,
+    [{ tools: many(129, (n) => ({ type: "function", name: `f${n}` })) }, /^Invalid 'tools': array too long\./] as const
+  ].map(([over, message]) => [openai("responses"), inResponses(over), message] as const),
+  ...[{ type: "array", items: { type: "string" } }, { anyOf: [closed] }].flatMap((schema) => {
+    const named = { name: "x", strict: true, schema }
+    const words =
+      /^Invalid schema for response_format 'x': schema must be a JSON Schema of 'type: "object"', got 'type: "(?:array|None)"'\.$/
+    return [
+      [openai("chat/completions"), inChat({ response_format: { type: "json_schema", json_schema: named } }), words],
+      [openai("responses"), inResponses({ text: { format: { type: "json_schema", ...named } } }), words]
+    ] as const
+  }),
+  ...[" ", [{ type: "text", text: "\n" }]].map(
+    (system) => [claude(sonnet), onVertex({ system }), /^system: text content blocks must contain non-whi/] as const
+  ),
+  ...[
+    { system: marked(), messages: [{ role: "user", content: marked("1h") }] },
+    { messages: [{ role: "user", content: [...marked("1h"), ...marked("5m"), ...marked("1h")] }] }
+  ].map((over) => [claude(sonnet), onVertex(over), /a ttl='1h' cache_control block must not come after/] as const),
   [openai("responses"), inResponses({ include: ["nope"] }), /^Invalid value: 'nope'\. Supported values are: 'file_/],
   ...["document", "search_result"].map((type) => {
     const source = type === "document" ? { type: "text", media_type: "text/plain", data: "a" } : "a"
@@ -152,6 +178,8 @@ const refused: ReadonlyArray<readonly [Target, body: unknown, message: RegExp]> 
 ]
 
 const taken: ReadonlyArray<readonly [Target, body: unknown]> = [
+  [claude(sonnet), onVertex({ system: marked("1h"), messages: [{ role: "user", content: marked() }] })],
+  [claude(sonnet), onVertex({ system: marked(), messages: [{ role: "user", content: marked("5m") }] })],
   [claude(sonnet), onVertex({ system: [{ type: "text", text: "a", cache_control: null }] })],
   [
     claude(sonnet),

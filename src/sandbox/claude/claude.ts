@@ -9,8 +9,8 @@ import * as messages from "./messages.ts"
 import { replyOf } from "./reply.ts"
 import { checkCompiled, enforced, isCurrent } from "./schemas.ts"
 
-const { cache, closed, dictionary, filled, insist, list } = messages
-const { matching, messagesOf, oneOf, typed, userId, variant, where, whole } = messages
+const { cache, closed, dictionary, insist, list } = messages
+const { matching, messagesOf, oneOf, typed, userId, variant, where, whole, words } = messages
 
 /** The platform of a request, and what came beside its body. */
 interface ClaudeContext {
@@ -116,9 +116,9 @@ const choice = variant<Turn["choice"]>("type", {
 })
 const number = typed((value) => typeof value === "number", "Input should be a valid number")
 const share = where(number, (value) => value >= 0 && value <= 1, "range: 0..1")
-const instructions = list(closed("type citations", { "text!": filled("system"), cache_control: cache }))
+const instructions = list(closed("type citations", { "text!": words("system"), cache_control: cache }))
 const system: Shape<ReadonlyArray<{ readonly text: string }>> = (value, path) =>
-  typeof value === "string" ? [{ text: value }] : instructions(value, path)
+  typeof value === "string" ? [{ text: value && words("system")(value, path) }] : instructions(value, path)
 const stops: Shape<ReadonlyArray<string>> = (value) => arrayOf(value).filter((stop) => typeof stop === "string")
 const format: Shape<JsonObject> = (value, path) => {
   const asked = objectOf(value)
@@ -180,9 +180,12 @@ const checkAround = (body: JsonObject, { platform, model, betas, counting }: Cla
   const unexpected = `Unexpected value(s) \`${unknownBeta}\` for the \`anthropic-beta\` header. Please consult our documentation.`
   const nullField = platform === "bedrock" ? Object.keys(body).find((name) => body[name] === null) : undefined
   const holders = [body.tools, body.system, body.messages].flatMap(holdersIn)
-  const marks = holders.filter(({ cache_control: mark }) => isObject(mark)).length
+  const lifetimes = holders.flatMap(({ cache_control: mark }) => (isObject(mark) ? [mark.ttl ?? "5m"] : []))
+  const marks = lifetimes.length
   insist({
     [`A maximum of 4 blocks with cache_control may be provided. Found ${marks}.`]: marks <= 4,
+    "cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are processed in the following order: `tools`, `system`, `messages`.":
+      !lifetimes.includes("5m") || lifetimes.lastIndexOf("1h") < lifetimes.indexOf("5m"),
     [platform === "bedrock" ? "invalid beta flag" : unexpected]: unknownBeta === undefined,
     [`Malformed input request: #/${nullField}: expected type: Object, found: Null, please reformat your input and try again.`]:
       nullField === undefined

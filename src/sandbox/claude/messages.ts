@@ -60,12 +60,11 @@ export const cache: Shape = (value, path) => {
   closed("type", { ttl: oneOf(["5m", "1h"]) })(value, `${path}.ephemeral`)
 }
 
-/** A text that is not empty, in the system prompt or in messages. */
-export const filled = (place: "system" | "messages"): Shape<string> =>
-  where(text, (value) => value !== "", "text content blocks must be non-empty", place)
-
-const NO_BLANKS = "text content blocks must contain non-whitespace text"
-const words = where(filled("messages"), (text) => /\S/.test(text), NO_BLANKS, "messages")
+/** A text with words, in the system prompt or in messages. */
+export const words = (place: "system" | "messages"): Shape<string> => {
+  const filled = where(text, (value) => value !== "", "text content blocks must be non-empty", place)
+  return where(filled, (text) => /\S/.test(text), "text content blocks must contain non-whitespace text", place)
+}
 
 /** A file in base64 of one of these types, or a source of another kind, which holds its text. */
 const source = (types: ReadonlyArray<string>, others: ReadonlyArray<string> = []): Shape<Part> => {
@@ -161,7 +160,11 @@ const blocksOf = (role: string, strict: boolean, betas: ReadonlyArray<string>): 
   }
   const cites = (citations: unknown) => strict && role === "user" && arrayOf(citations).length > 0
   const uncited = where(anything, (value) => !cites(value), "Citations are not permitted in user messages")
-  const worded = closed("type", { ...shared, "text!": words, citations: uncited }, ({ text }): Part => ({ text }))
+  const worded = closed(
+    "type",
+    { ...shared, "text!": words("messages"), citations: uncited },
+    ({ text }): Part => ({ text })
+  )
   const plain: Shape<Part> = (value, path) => {
     const { cache_control: marker, text } = objectOf(value)
     const empty = text === "" && isObject(marker)

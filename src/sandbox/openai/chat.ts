@@ -8,10 +8,11 @@ import { anything, type Shape } from "../shape.ts"
 import { digest } from "../signature.ts"
 import { fragments, words } from "../tokens.ts"
 import { type Message, type Part, readTurn, textIn } from "../turn.ts"
+import { checkStrict } from "./schemas.ts"
 import * as shared from "./shared.ts"
 
 const { closed, filled, insist, list, never, text, variant, where } = shared
-const { checkStrict, filterResults, openaiError } = shared
+const { filterResults, openaiError } = shared
 
 const called = closed("", { "name!": text, "arguments!": text })
 const callId = shared.textUpTo(40)

@@ -5,6 +5,7 @@ import type { GptModel } from "../models.ts"
 import { anything, type Shape } from "../shape.ts"
 import { isSigned } from "../signature.ts"
 import { type Message, type Part, readTurn, type Tool, type Turn, textIn } from "../turn.ts"
+import { checkStrict } from "./schemas.ts"
 import * as shared from "./shared.ts"
 
 const { closed, filled, insist, list, never, text, variant, where, word } = shared
@@ -150,13 +151,15 @@ const included = word(
   ...["message.input_image.image_url", "computer_call_output.output.image_url", "code_interpreter_call.outputs"],
   ...["reasoning.encrypted_content", "message.output_text.logprobs"]
 )
+const TOO_MANY_NOTES = "Invalid 'metadata': too many properties. Expected an object with at most 16 properties."
+const TOO_MANY_TOOLS = "Invalid 'tools': array too long. Expected an array with maximum length 128."
 const summary = word("auto", "concise", "detailed")
 
 const requestOf = (model: GptModel) => {
   const { maxOutputTokens: most } = model
   const tooMany = shared.outside(`integer above maximum value. Expected a value <= ${most}`)
   return closed(
-    "model instructions tool_choice parallel_tool_calls metadata stream stream_options store " +
+    "model instructions tool_choice parallel_tool_calls stream stream_options store " +
       "prompt_cache_retention max_tool_calls " +
       // Codex sends it to every provider, and Azure takes it.
       "client_metadata",
@@ -172,7 +175,8 @@ const requestOf = (model: GptModel) => {
       reasoning: closed("", { effort: shared.effortOf(model), summary, generate_summary: summary }),
       text: closed("", { format: shared.formatOf(schema), verbosity: shared.verbosity }),
       truncation: word("auto", "disabled"),
-      tools: toolsOf
+      metadata: where(anything, (notes) => Object.keys(objectOf(notes)).length <= 16, TOO_MANY_NOTES),
+      tools: where(toolsOf, ({ length }) => length <= 128, TOO_MANY_TOOLS)
     }
   )
 }
@@ -218,7 +222,7 @@ export const readResponses = ({ body, model }: shared.GptRequest) => {
   const tools = [asked.tools ?? [], ...brought].flat(2)
   const included = arrayOf(asked.include)
   checkStored(arrayOf(body.input))
-  shared.checkStrict(body.tools, objectOf(body.text).format, "text.format.schema")
+  checkStrict(body.tools, objectOf(body.text).format, "text.format.schema")
   checkPairs(asked.input.flatMap(({ parts }) => parts))
   insist(
     {

@@ -3,13 +3,14 @@ import type { Cloud } from "../../catalog/clouds.ts"
 import { noDirectives } from "../directives.ts"
 import { type Answer, answered } from "../faults.ts"
 import { type CloudRequest, invalid, jsonReply, Refusal, type Reply } from "../http.ts"
-import { arrayOf, type Json, type JsonObject, objectOf, parseBody, printed, stringOf } from "../json.ts"
+import { type JsonObject, objectOf, parseBody, printed, stringOf } from "../json.ts"
 import { fileOf, sniff } from "../media.ts"
 import type { GptModel, Models } from "../models.ts"
 import { schemasIn } from "../schemas.ts"
 import { quoted, type Shape, shapesIn, under } from "../shape.ts"
 import { digest } from "../signature.ts"
 import type { Part, Tool, Turn } from "../turn.ts"
+import { tuple } from "./schemas.ts"
 
 /** How the message of a refusal with a code begins. */
 const CODED =
@@ -264,45 +265,4 @@ export const serve = (
       ? jsonReply(404, noDeployment)
       : jsonReply(status, openaiError(status, message, code ?? null, param))
   return answered(answer, (...error) => failed(hosted, ...error), refused)
-}
-
-// Schemas that GPT's words are held to: those of `strict` tools and formats (docs/upstreams.md#structured-output-of-gpt).
-
-const unenforced =
-  /^(?:minLength|maxLength|patternProperties|unevaluated\w+|propertyNames|m\w+Properties|m\w+Contains|contains|uniqueItems|allOf|oneOf|not|if|then|else|dependent\w+)$/
-
-/** As Python prints a tuple. */
-const tuple = (path: ReadonlyArray<string>): string => `(${path.map((name) => `'${name}'`).join(", ")})`
-
-/** What is wrong with a schema itself, and not with those below it. */
-const wrongIn = (schema: JsonObject): string | undefined => {
-  const names = Object.keys(objectOf(schema.properties))
-  if ((schema.type === "object" || names.length > 0) && schema.additionalProperties !== false)
-    return "'additionalProperties' is required to be supplied and to be false."
-  const missing = names.find((name) => !arrayOf(schema.required).includes(name))
-  if (missing !== undefined)
-    return `'required' is required to be supplied and to be an array including every key in properties. Missing '${missing}'.`
-  const keyword = Object.keys(schema).find((keyword) => unenforced.test(keyword))
-  return keyword && `'${keyword}' is not permitted.`
-}
-
-const check = (given: Json | undefined, schema: Json | undefined, what: string, param: string, code: string): void => {
-  const { name, strict } = objectOf(given)
-  for (const [path, inner] of strict === true ? schemasIn(schema, ["anyOf"]) : []) {
-    const wrong = wrongIn(inner)
-    if (wrong === undefined) continue
-    const message = `Invalid schema for ${what} '${stringOf(name)}': In context=${tuple(path)}, ${wrong}`
-    throw new Refusal({ status: 400, message, code, param })
-  }
-}
-
-/** `format`: what has the schema of the answer, and where that stands in the request. Chat's functions stand inside their tools. */
-export const checkStrict = (tools: Json | undefined, format: Json | undefined, place: string): void => {
-  check(format, objectOf(format).schema, "response_format", place, "invalid_json_schema")
-  for (const [at, tool] of arrayOf(tools).entries()) {
-    const inside = objectOf(tool).function
-    const path = `tools[${at}]${inside === undefined ? "" : ".function"}.parameters`
-    const called = inside ?? tool
-    check(called, objectOf(called).parameters, "function", path, "invalid_function_parameters")
-  }
 }
