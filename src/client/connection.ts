@@ -11,7 +11,7 @@ import { backoff, defaultMaxDelay, defaultRetries, type RetryOptions, refusalTim
 export interface CallOptions {
   /** Ends the call, at any moment; it then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
-  /** Called once with the reply's headers: before the promise settles, or before a stream's first event. Refusals carry theirs. */
+  /** Called once with the reply's headers, of a refusal too: before the promise settles, or before a stream's first event. */
   readonly onHeaders?: ((headers: GatewayHeaders) => void) | undefined
 }
 
@@ -142,8 +142,8 @@ export const makeConnection = ({
     const response = await send(asked, signal)
     const headers = headersOf(response)
     const body = readObject(await readText(response, signal))
-    if (!answers.includes(response.status) || body === undefined) throw refusalOf(asked, response, headers, body)
     onHeaders?.(headers)
+    if (!answers.includes(response.status) || body === undefined) throw refusalOf(asked, response, headers, body)
     // The gateway has checked it, and the operation decides its type.
     return body as A
   }
@@ -159,7 +159,9 @@ export const makeConnection = ({
     const response = await send(asked, signal)
     const headers = headersOf(response)
     if (!response.ok || response.body === null || !isEventStream(response.headers.get("content-type"))) {
-      throw refusalOf(asked, response, headers, readObject(await readText(response, signal)))
+      const body = readObject(await readText(response, signal))
+      onHeaders?.(headers)
+      throw refusalOf(asked, response, headers, body)
     }
     try {
       onHeaders?.(headers)

@@ -79,12 +79,23 @@ describe("a reply", () => {
     assert.deepEqual(JSON.parse(gateway.requests[0]?.body ?? ""), { ...ask, stream: false })
   })
 
-  it("may be a refusal: its status, type, message and request ID", async () => {
-    const { gateway, client } = await start(json(400, refusal("invalid_request_error", "no such model")))
-    const error = await rejection(client.chat.completions(ask))
+  it("may be a refusal: its status, type, message and request ID, and who refused", async () => {
+    const served = { "x-gateway-served-by": "azure/usgov", "x-gateway-served-level": "il5" }
+    const { gateway, client } = await start(json(400, refusal("invalid_request_error", "no such model"), served))
+    const seen: Array<GatewayHeaders> = []
+    const onHeaders = (headers: GatewayHeaders) => void seen.push(headers)
+    const error = await rejection(client.chat.completions(ask, { onHeaders }))
+    await rejection(client.chat.stream(ask, { onHeaders }).finalMessage())
+    assert.deepStrictEqual(
+      seen.map(({ servedBy, servedLevel }) => [servedBy, servedLevel]),
+      [
+        ["azure/usgov", "il5"],
+        ["azure/usgov", "il5"]
+      ]
+    )
     assert.instanceOf(error, ApiError)
     assert.deepInclude(error, { status: 400, message: "no such model", requestId: "req-1" })
-    assert.strictEqual(gateway.requests.length, 1)
+    assert.strictEqual(gateway.requests.length, 2)
   })
 
   it("may come from something that is no gateway, or from nobody", async () => {
