@@ -142,9 +142,9 @@ const isHost = (text: string, start: number, from: number): boolean => {
   if (nameLike.test(host)) {
     // `http:request.started` is an event; no event is called `https:…`.
     const suffix = host.slice(host.lastIndexOf(".") + 1).toLowerCase()
-    return isSecure || isPointed || suffix.length <= 3 || ownNames.has(suffix) || isSuffix(suffix)
+    if (isSecure || isPointed || suffix.length <= 3 || ownNames.has(suffix) || isSuffix(suffix)) return true
   }
-  // A name without a dot: at the start of a value, with more of a URL behind it, or as the whole value.
+  // Any other name: at the start of a value, with more of a URL behind it, or as the whole value.
   if (!/^[a-z]/i.test(host) || quoteBefore(text, start) === undefined) return false
   const isWhole = /^ {0,8}(?:["'`\x7f]|$)/.test(text.slice(from + run.length, from + run.length + 9))
   return /^(?:[/?#]|:\d)/.test(text.slice(from + run.length, from + run.length + 2)) || (isSecure && isWhole)

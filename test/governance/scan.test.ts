@@ -171,6 +171,8 @@ describe("scan: as a URL parser reads", () => {
     ["http://0x7f.1/", "http://0x7f.1/"],
     ["http://017700000001/", "http://017700000001/"],
     ["foo:\t//a.example/x", "foo://a.example/x"],
+    ["http:evil.works?x=1", "http:evil.works?x=1"],
+    ["ws:evil.works#x", "ws:evil.works#x"],
     // It drops blanks and controls around a URL, too.
     [" https:evil ", "https:evil"],
     ["\u0000http:evil/x", "http:evil/x"],
@@ -481,6 +483,7 @@ describe("scan: what must not be flagged", () => {
     "a[::2] x[1::2] :: a::b Cafe::Add 00:11:22:33:44:55:66:77 10:30:00",
     "http:1.1 https:8080 http:server http:axios.get(x) http:request.started",
     "http:server",
+    "a?http:b.started?d:e is it http:request.started?",
     "speaks https:only and http:never",
     "^https?:// https://[^\\s]+ https://... case x:\n// note",
     "default:\t//break;",
