@@ -283,7 +283,7 @@ describe("TypeScript", () => {
   })
 
   it.concurrent.each(files.map(({ block, file }) => [named(block), file] as const))("%s runs", async (_, file) => {
-    assert.match(await run(process.execPath, [join(home, file)]), /sky/)
+    assert.match(await run(process.execPath, ["--import", join(root, "src/installed.js"), join(home, file)]), /sky/)
   })
 })
 

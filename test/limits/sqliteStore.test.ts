@@ -10,11 +10,14 @@ import { layerFile, layerMemory } from "../../src/limits/sqliteStore.ts"
 
 const account = { name: "a", keep: Duration.days(1) }
 const spender = new URL("spender.ts", import.meta.url).pathname
+/** Keeps what it compiles for the next one. */
+const installed = new URL("../../src/installed.js", import.meta.url).href
 
 /** Runs a spender, kills it once it has printed `killAfter` lines, and returns how many it printed. */
 const spend = (directory: string, times: number, killAfter = Number.POSITIVE_INFINITY) =>
   Effect.callback<number>((resume) => {
-    const child = spawn(process.execPath, [spender, directory, String(times)], { stdio: ["ignore", "pipe", "inherit"] })
+    const args = ["--import", installed, spender, directory, String(times)]
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] })
     let lines = 0
     child.stdout.on("data", (data) => {
       lines += String(data).split("\n").length - 1

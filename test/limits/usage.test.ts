@@ -307,7 +307,8 @@ describe("the usage log", () => {
 
   it.live("standard output, whose reader is slow, gets every record", () =>
     Effect.gen(function* () {
-      const child = spawn(process.execPath, [new URL("recorder.ts", import.meta.url).pathname, "3000"], {
+      const at = (path: string) => new URL(path, import.meta.url).pathname
+      const child = spawn(process.execPath, ["--import", at("../../src/installed.js"), at("recorder.ts"), "3000"], {
         stdio: ["ignore", "pipe", "inherit"]
       })
       let text = ""

@@ -85,7 +85,9 @@ describe.concurrent("GATEWAY_WORKERS", () => {
 
   it("records of several processes do not mix in one pipe, though its reader is slow", async () => {
     const recorder = new URL("../limits/recorder.ts", import.meta.url).pathname
-    const both = `"${process.execPath}" "${recorder}" 3000 & "${process.execPath}" "${recorder}" 3000 & wait`
+    const installed = new URL("../../src/installed.js", import.meta.url).href
+    const one = `"${process.execPath}" --import "${installed}" "${recorder}" 3000`
+    const both = `${one} & ${one} & wait`
     const child = spawn("sh", ["-c", both], { stdio: ["ignore", "pipe", "inherit"] })
     const closed = new Promise((resolve) => child.once("close", resolve))
     await sleep(1000)
