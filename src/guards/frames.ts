@@ -145,13 +145,18 @@ const guardsEvent = (actions: ReadonlyArray<GuardAction>): Frame =>
 const messagesReader = (): FrameReader => {
   /** Blocks that the caller has seen begin, and not end. */
   const open = new Set<number>()
+  /** The beginning of the message, without its content, which the caller has not seen yet. */
+  let begun: ReadonlyArray<Frame> = []
   let characters = 0
   const find = (frame: Frame, fields: JsonObject): Found => {
     const key = String(numberOf(fields.index) ?? -1)
     switch (frame.event) {
       case "message_start": {
-        const content = arrayOf(objectOf(fields.message).content)
-        return { where: { message: "assistant" }, keys: content.map((block, at) => [objectOf(block), String(at)]) }
+        const body = objectOf(fields.message)
+        const print = (message: JsonObject) => ({ ...fields, message })
+        begun = [eventOf({ ...print({ ...body, content: [] }), type: "message_start" })]
+        const keys = arrayOf(body.content).map((block, at) => [objectOf(block), String(at)] as const)
+        return { where: { content: "assistant" }, body, print, keys }
       }
       case "content_block_start": {
         const block = objectOf(fields.content_block)
@@ -184,13 +189,15 @@ const messagesReader = (): FrameReader => {
     rewrite,
     emit: (frame) => {
       const index = () => numberOf(readExactObject(frame.data)?.index) ?? -1
-      if (frame.event === "content_block_start") open.add(index())
+      if (frame.event === "message_start") begun = []
+      else if (frame.event === "content_block_start") open.add(index())
       else if (frame.event === "content_block_stop") open.delete(index())
       return frame
     },
     withheld: () => {
       const delta = { stop_reason: "refusal", stop_sequence: null }
       return [
+        ...begun,
         ...[...open].map((index) => eventOf({ type: "content_block_stop", index })),
         eventOf({ type: "message_delta", delta, usage: { output_tokens: Math.ceil(characters / 4) } }),
         eventOf({ type: "message_stop" })

@@ -131,6 +131,36 @@ describe("a reply that is held by sentences", () => {
       })
   )
 
+  it.effect.each([{ content: [] }, { content: [{ type: "text", text: "SECRET" }] }])(
+    "begins also where it is blocked at once: %j",
+    ({ content }) =>
+      Effect.gen(function* () {
+        const block = guardOf("block", ({ texts }) =>
+          Effect.succeed(
+            texts.some(({ text }) => text.includes("SECRET")) ? { category: "x", texts: undefined } : undefined
+          )
+        )
+        const usage = { input_tokens: 1, output_tokens: 1, service_tier: "standard", inference_geo: "us" }
+        const message = { id: "msg_1", type: "message", role: "assistant", content, usage }
+        for (const all of [false, true]) {
+          const step = heldReply(guardedAlone("messages", [block]), all)
+          const frames = [
+            eventOf("message_start", { message }),
+            begins(""),
+            goesOn("SECRET"),
+            ends,
+            eventOf("message_stop")
+          ]
+          const out = (yield* step(frames)).frames.map(({ data }) => JSON.parse(data))
+          assert.deepInclude(out[0], { type: "message_start", message: { ...message, content: [] } })
+          assert.deepStrictEqual(
+            out.filter(({ type }) => /^message/.test(type)).map(({ type }) => type),
+            ["message_start", "message_delta", "message_stop"]
+          )
+        }
+      })
+  )
+
   it.effect("goes out by words where a sentence has no end", () =>
     Effect.gen(function* () {
       const step = heldAlone("chat", false)
