@@ -57,8 +57,9 @@ const askAt = ({ url }: Serving, model: string) =>
   )
 const said = (guard: string, action: string, category: string) => [{ guard, action, categories: [category] }]
 
-describe("a detector that asks for a certificate", () => {
+describe("a detector", () => {
   let gateway: Serving
+  const reads = () => gateway.stderr().split("guards read from").length
   const ask = (model: string) => askAt(gateway, model)
   beforeAll(async () => {
     use("first")
@@ -70,7 +71,7 @@ describe("a detector that asks for a certificate", () => {
   })
   afterAll(() => gateway.stop())
 
-  it("gets the guard's own, and is not reached by a guard without", async () => {
+  it("gets the guard's own certificate where it asks for one, and is not reached by a guard without", async () => {
     const got = await ask("claude-sonnet-4-5:il5")
     assert.deepStrictEqual(got.json.x_gateway_guards, said("shown", "redact", "ssn"))
     assert.deepStrictEqual(detector.peers, ["CN=first"])
@@ -79,7 +80,7 @@ describe("a detector that asks for a certificate", () => {
     assert.lengthOf(detector.peers, 1)
   })
 
-  it("gets a renewed one without a restart, and the one in force where the new one is broken", async () => {
+  it("gets a renewed certificate without a restart, and the one in force where the new one is broken", async () => {
     use("second", "first")
     await until(() => gateway.stderr().includes("The guards in force stay"), "a refusal")
     assert.match(
@@ -92,6 +93,32 @@ describe("a detector that asks for a certificate", () => {
     await until(() => gateway.stderr().includes("guards read from"), "a second read")
     await ask("claude-sonnet-4-5:il5")
     assert.strictEqual(detector.peers.at(-1), "CN=second")
+  })
+
+  it("gets no text where it speaks no TLS of the policy", async () => {
+    const weak: ReadonlyArray<readonly [string, ServerOptions]> = [
+      ["curve", { ecdhCurve: "X25519" }],
+      ["cipher", { maxVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-CHACHA20-POLY1305" }],
+      ["none", {}],
+      ["version", { minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" }]
+    ]
+    const detectors = await Promise.all(weak.map(([, more]) => startDetector({ ...tls, ...more })))
+    const before = reads()
+    write(weak.map(([name], at) => guard({ name, url: detectors[at]?.url, onFailure: "pass" })))
+    try {
+      await until(() => reads() > before, "the other guards")
+      const got = await ask("claude-sonnet-4-5:il5")
+      assert.deepStrictEqual(
+        got.json.x_gateway_guards,
+        weak.flatMap(([name]) => (name === "none" ? said(name, "redact", "ssn") : said(name, "flag", "unavailable")))
+      )
+      assert.deepStrictEqual(
+        detectors.map(({ asked }) => asked.length),
+        weak.map(([name]) => (name === "none" ? 1 : 0))
+      )
+    } finally {
+      await Promise.all(detectors.map(({ stop }) => stop()))
+    }
   })
 }, 60_000)
 
@@ -131,32 +158,6 @@ it("a proxy carries TLS to the detector, and is shown neither text nor certifica
     await gateway.stop()
     proxy.close()
     proxy.closeAllConnections()
-  }
-}, 60_000)
-
-it("a detector that speaks no TLS of the policy gets no text", async () => {
-  const weak: ReadonlyArray<readonly [string, ServerOptions]> = [
-    ["curve", { ecdhCurve: "X25519" }],
-    ["cipher", { maxVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-CHACHA20-POLY1305" }],
-    ["none", {}],
-    ["version", { minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" }]
-  ]
-  const detectors = await Promise.all(weak.map(([, more]) => startDetector({ ...tls, ...more })))
-  write(weak.map(([name], at) => guard({ name, url: detectors[at]?.url, onFailure: "pass" })))
-  const gateway = await startWith()
-  try {
-    const got = await askAt(gateway, "claude-sonnet-4-5:il5")
-    assert.deepStrictEqual(
-      got.json.x_gateway_guards,
-      weak.flatMap(([name]) => (name === "none" ? said(name, "redact", "ssn") : said(name, "flag", "unavailable")))
-    )
-    assert.deepStrictEqual(
-      detectors.map(({ asked }) => asked.length),
-      weak.map(([name]) => (name === "none" ? 1 : 0))
-    )
-  } finally {
-    await gateway.stop()
-    await Promise.all(detectors.map(({ stop }) => stop()))
   }
 }, 60_000)
 

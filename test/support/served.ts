@@ -86,7 +86,7 @@ const serving = <Request extends NamesModel, P extends Prepared, E extends ApiEr
 
 /** Takes system messages among the others. */
 const opusSystem = routeOf("claude-opus-4-8", "vertex")
-const betas = { "anthropic-beta": Array.from({ length: 1000 }, (_, at) => `beta-${at}`).join(",") }
+const betas = { "anthropic-beta": Array.from({ length: 200 }, (_, at) => `beta-${at}`).join(",") }
 
 /** Every endpoint that takes a body, with models of each family and API; a count takes what a message takes. */
 export const endpoints: Readonly<Record<string, Serve>> = {
