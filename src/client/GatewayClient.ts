@@ -74,9 +74,9 @@ const unusable = (reply: HttpReply, what: string) => {
   return Effect.fail(new HttpClientError.HttpClientError({ reason }))
 }
 
-/** Reads the body of a refusal, which has to come in time. */
+/** Reads a refusal, which has to come in time. One that is no JSON fails here: the decoder's error of it is a defect over `node:http`. */
 const readRefusal = (reply: HttpReply) =>
-  Effect.timeoutOrElse(reply.text, {
+  Effect.timeoutOrElse(reply.json, {
     duration: refusalTimeout,
     orElse: () => unusable(reply, "the reply did not come whole")
   })
@@ -84,7 +84,7 @@ const readRefusal = (reply: HttpReply) =>
 const call = <A, E>(send: Send<E>, decode: Decode<A, E>): Call<A, E> =>
   Effect.flatMap(send, (reply) => {
     const headers = readHeaders(reply.headers)
-    return (reply.status < 400 ? Effect.void : readRefusal(reply)).pipe(
+    return (reply.status < 400 ? Effect.void : Effect.asVoid(readRefusal(reply))).pipe(
       Effect.andThen(decode(reply)),
       Effect.map((body) => ({ body, headers })),
       Effect.mapError((error) => annotate(error, headers))

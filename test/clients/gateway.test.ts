@@ -1,3 +1,4 @@
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Layer, Redacted, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
@@ -103,6 +104,20 @@ describe("a base URL", () => {
       assert.throws(() => createClient({ baseUrl, apiKey: "k" }), TypeError, /^baseUrl: must have no query, [^:]*$/)
     }
   )
+})
+
+it("a refusal that is not the gateway's fails, by whichever client of Effect's", async () => {
+  const fake = await fakeGateway((reply) => reply.writeHead(502, { "content-type": "text/html" }).end("<h1>Bad</h1>"))
+  const request = { model: "gpt-5.1:il5", messages: user("Hi") } as const
+  const asked = Effect.flatMap(GatewayClient, ({ chat }) => chat.completions(request)).pipe(
+    Effect.provide(GatewayClient.layer({ baseUrl: fake.url, apiKey: "k", retries: 0 }))
+  )
+  for (const layer of [FetchHttpClient.layer, NodeHttpClient.layerNodeHttp, NodeHttpClient.layerUndici]) {
+    const exit = await Effect.runPromise(Effect.exit(Effect.provide(asked, layer)))
+    assert.isFalse(Exit.hasDies(exit))
+    assert.match(String(exit), /502/)
+  }
+  await fake.stop()
 })
 
 it("a reply that is no stream where one was asked for, or is one where none was, is an error", async () => {
