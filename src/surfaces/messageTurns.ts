@@ -123,20 +123,24 @@ export const mergeTurns = (body: JsonObject, adjusted: Adjusted): JsonObject => 
   return { ...body, messages: runs.flatMap((run) => (run.length === 1 ? run : [joined(run.map(objectOf), adjusted)])) }
 }
 
+/** Thinking that lost its signature, because the stream broke off or a guard redacted it. */
+const isUnsigned = (block: JsonObject): boolean => block.type === "thinking" && block.signature === ""
+
 /**
- * Removes thinking at the end of the assistant's messages, and messages that are then empty, which the vendor refuses
- * (docs/upstreams.md#anthropic-messages): answers that were cut or refused have them. `adjusted` gets that thinking was removed.
+ * Removes thinking that the vendor refuses, at the end of the assistant's messages and without a signature, and messages that are then
+ * empty (docs/upstreams.md#anthropic-messages): answers that were cut or refused have them. `adjusted` gets that thinking was removed.
  */
-export const withoutTrailingThinking = (body: JsonObject, adjusted: Adjusted): JsonObject => {
+export const withoutRefusedThinking = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   const messages = arrayOf(body.messages)
   let thoughts = 0
   const kept = messages.flatMap((message): ReadonlyArray<Json> => {
     if (!isObject(message) || message.role !== "assistant" || !Array.isArray(message.content)) return [message]
     const blocks = arrayOf(message.content)
     const end = blocks.findLastIndex((block) => !isThinking(objectOf(block))) + 1
-    thoughts += blocks.length - end
-    if (end === 0) return []
-    return [end === blocks.length ? message : { ...message, content: blocks.slice(0, end) }]
+    const content = blocks.slice(0, end).filter((block) => !isUnsigned(objectOf(block)))
+    thoughts += blocks.length - content.length
+    if (content.length === 0) return []
+    return [content.length === blocks.length ? message : { ...message, content }]
   })
   if (kept.length === 0 || (thoughts === 0 && kept.length === messages.length)) return body
   if (thoughts > 0) adjusted.removed("messages.content.thinking")

@@ -26,7 +26,7 @@ import { fitFormat, isEmulated, withoutFence } from "./messagesFormat.ts"
 import { isCall, messagesProtocol } from "./messagesStream.ts"
 import { adjustThinking, withoutSampling } from "./messagesThinking.ts"
 import { refuseFunctions, refuseServerTools, screened, serverFields } from "./messagesTools.ts"
-import { cacheLastBlock, foldSystem, isEmptyValue, mergeTurns, withoutTrailingThinking } from "./messageTurns.ts"
+import { cacheLastBlock, foldSystem, isEmptyValue, mergeTurns, withoutRefusedThinking } from "./messageTurns.ts"
 import type { Arrival, Counts, Prepared, Surface } from "./Surface.ts"
 
 interface PreparedMessages extends Prepared {
@@ -120,7 +120,7 @@ const prepare =
       versioned(applied.body, adjusted),
       // Of a turn in several messages the first may be nothing but thinking; what is removed may have stood between turns of one role.
       (body) => mergeTurns(body, adjusted),
-      (body) => withoutTrailingThinking(body, adjusted),
+      (body) => withoutRefusedThinking(body, adjusted),
       (body) => foldSystem(body, keepsSystem, adjusted),
       (body) => mergeTurns(body, adjusted),
       (body) => (cachesItself ? body : cacheLastBlock(body, adjusted)),

@@ -103,6 +103,16 @@ describe.each(models)("%s", (model) => {
     assert.deepStrictEqual(named, ["messages.content.thinking:removed", "messages:merged"])
   })
 
+  it("thinking that has lost its signature is left out", async () => {
+    const thought = { type: "thinking", thinking: "a", signature: "" }
+    const messages = [user(text("a")), { role: "assistant", content: [thought, text("b"), use] }, user(result())]
+    const budget = model.includes("sonnet-4-5") ? { type: "enabled", budget_tokens: 1024 } : { type: "adaptive" }
+    const request = { ...message(model), max_tokens: 4000, thinking: budget, messages, tools: [tool] }
+    const { body, named } = await create(request)
+    assert.deepStrictEqual(body.messages[1], { role: "assistant", content: [text("b"), use] })
+    assert.deepStrictEqual(named, ["messages.content.thinking:removed"])
+  })
+
   const search = { type: "tool_search_tool_regex_20251119", name: "tool_search_tool_regex" }
   const deferred = { ...tool, defer_loading: true }
   const searching = message(model, "hi", { tools: [search, deferred] })
