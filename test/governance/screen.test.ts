@@ -486,7 +486,7 @@ describe("screen: slices", () => {
 
   it("of a class of many characters are many", () => {
     const [few = 0, many = 0] = ["x", "x".repeat(250)].map(
-      (characters) => slicesOf({ patternProperties: record(15, (at) => `${`[${characters}]`.repeat(60)}${at}`) })[0]
+      (characters) => slicesOf({ patternProperties: record(8, (at) => `${`[${characters}]`.repeat(60)}${at}`) })[0]
     )
     assert.isAbove(many, 10 * few)
   })
@@ -550,7 +550,9 @@ describe("screen: slices", () => {
         )
       return most
     }
-    assert.isBelow(Math.min(...list(3, longest)) / slowness(), 50)
+    let shortest = Number.POSITIVE_INFINITY
+    for (let run = 0; run < 3 && shortest >= 50; run++) shortest = Math.min(shortest, longest() / slowness())
+    assert.isBelow(shortest, 50)
   })
 })
 
