@@ -18,7 +18,9 @@ export const isEmptyValue = (value: Json | undefined): boolean =>
 /** A block of a system message, marked as the vendor's clients mark texts that the user did not write. */
 const reminder = (block: Json): Json => {
   const text = textOf(objectOf(block).text)
-  return text === undefined ? block : { ...objectOf(block), text: `<system-reminder>\n${text}\n</system-reminder>` }
+  // A client that knows the model may have marked it.
+  if (text === undefined || text.startsWith("<system-reminder>")) return block
+  return { ...objectOf(block), text: `<system-reminder>\n${text}\n</system-reminder>` }
 }
 
 /** The content with blocks added after its tool results, which must come first. */

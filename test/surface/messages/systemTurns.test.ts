@@ -36,6 +36,7 @@ describe("system messages among the others", () => {
       [user([text("a"), reminder("s")]), assistant("b")]
     ],
     ["last", [user([text("a")]), system([text("s"), text("t")])], [user([text("a"), reminder("s"), reminder("t")])]],
+    ["marked already", [user("a"), system([reminder("s")])], [user([text("a"), reminder("s")])]],
     [
       "several",
       [user("a"), assistant("b"), system("s"), system("t"), user("c")],
