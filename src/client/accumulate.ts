@@ -149,6 +149,24 @@ export const messagesAccumulator = (): Accumulator<MessageStreamEvent, Message> 
 /** A tool's input. One that is no object, as the token limit cuts it, stands as text under one key: the message can be given back. */
 const parsed = (input: string): object => readObject(input || "{}") ?? { arguments: input }
 
+/** The call that an item is, named as the gateway's flags name it. */
+const callsIn = (item: ResponseObject["output"][number]): ReadonlyArray<StreamedToolCall> => {
+  switch (item.type) {
+    case "function_call":
+      return [{ id: item.call_id, name: item.name, arguments: item.arguments }]
+    case "custom_tool_call":
+      return [{ id: item.call_id, name: item.name, arguments: item.input }]
+    case "local_shell_call":
+      return [{ id: item.call_id, name: "local_shell", arguments: JSON.stringify(item.action) }]
+    case "shell_call":
+      return [{ id: item.call_id, name: "shell", arguments: JSON.stringify(item.action) }]
+    case "apply_patch_call":
+      return [{ id: item.call_id, name: "apply_patch", arguments: JSON.stringify(item.operation) }]
+    default:
+      return []
+  }
+}
+
 export const responsesAccumulator = (): Accumulator<ResponseStreamEvent, ResponseObject> => {
   let response: ResponseObject | undefined
   return {
@@ -157,13 +175,6 @@ export const responsesAccumulator = (): Accumulator<ResponseStreamEvent, Respons
     },
     textOf: (event) => (event.type === "response.output_text.delta" ? event.delta : ""),
     final: () => response,
-    toolCalls: () =>
-      (response?.output ?? []).flatMap((item) =>
-        item.type === "function_call"
-          ? [{ id: item.call_id, name: item.name, arguments: item.arguments }]
-          : item.type === "custom_tool_call"
-            ? [{ id: item.call_id, name: item.name, arguments: item.input }]
-            : []
-      )
+    toolCalls: () => (response?.output ?? []).flatMap(callsIn)
   }
 }

@@ -1,8 +1,8 @@
 /** What the events of a stream come to, piece by piece. */
 import { assert, describe, it } from "@effect/vitest"
-import { chatAccumulator, messagesAccumulator } from "../../src/client/accumulate.ts"
+import { chatAccumulator, messagesAccumulator, responsesAccumulator } from "../../src/client/accumulate.ts"
 import type { ChatCompletionChunk } from "../../src/client/contract.ts"
-import type { MessageStreamEvent } from "../../src/client/events.ts"
+import type { MessageStreamEvent, ResponseStreamEvent } from "../../src/client/events.ts"
 
 const chunk = (delta: object, more: object = {}) =>
   ({
@@ -72,6 +72,28 @@ it("a count that an event gave is kept where a later one has null", () => {
   add({ type: "message_delta", delta: { stop_reason: null, stop_sequence: null }, usage: nulls })
   assert.deepInclude(message.final(), { stop_reason: "end_turn", stop_sequence: null })
   assert.deepEqual(message.final()?.usage as unknown, { ...started, server_tool_use: null, output_tokens: 7 })
+})
+
+it("the calls of a response are those that the caller runs", () => {
+  const { add, toolCalls } = responsesAccumulator()
+  const action = { commands: ["ls"] }
+  const output = [
+    { type: "reasoning", summary: [] },
+    { type: "function_call", call_id: "1", name: "f", arguments: "{}" },
+    { type: "custom_tool_call", call_id: "2", name: "sql", input: "select 1" },
+    { type: "local_shell_call", call_id: "3", action },
+    { type: "shell_call", call_id: "4", action },
+    { type: "apply_patch_call", call_id: "5", operation: { type: "delete_file", path: "a" } },
+    { type: "of_a_later_kind", call_id: "6" }
+  ]
+  add({ type: "response.completed", response: { output } } as unknown as ResponseStreamEvent)
+  assert.deepEqual(toolCalls(), [
+    { id: "1", name: "f", arguments: "{}" },
+    { id: "2", name: "sql", arguments: "select 1" },
+    { id: "3", name: "local_shell", arguments: '{"commands":["ls"]}' },
+    { id: "4", name: "shell", arguments: '{"commands":["ls"]}' },
+    { id: "5", name: "apply_patch", arguments: '{"type":"delete_file","path":"a"}' }
+  ])
 })
 
 it("a name of the prototype is a field like any other", () => {
