@@ -148,8 +148,9 @@ const inOrder = ({ message, texts, toBlock }: Spoken, adjusted: Adjusted): Reado
     thoughts = []
     blocks.push(block)
   }
-  /** Whether the text still has to be sent whole. */
+  /** Whether the text still has to be sent whole: in the place of the first text, or else before the first call. */
   let whole = pieces === undefined
+  const isPlaced = places.some(({ type }) => type === "text")
   const addWhole = (): void => {
     if (whole) for (const text of texts) add(text)
     whole = false
@@ -165,7 +166,7 @@ const inOrder = ({ message, texts, toBlock }: Spoken, adjusted: Adjusted): Reado
       const call = calls.get(textOf(place.id) ?? "")
       if (call === undefined || sent.has(call)) thoughts = []
       else {
-        addWhole()
+        if (!isPlaced) addWhole()
         sent.add(call)
         add({ ...toBlock(call), ...extraFields(place, callFields) })
       }

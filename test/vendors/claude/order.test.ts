@@ -190,6 +190,10 @@ describe("what a client does to a message", () => {
   it("the text is changed: the new one stands where the first did", () => {
     expect(content({ content: "three" })).toEqual([A, text("three"), B, use("t1"), thought("C"), use("t2")])
   })
+  it("the text behind a call is changed: the new one stands there, and thinking stays in its place", () => {
+    const [turn] = echoed(opus, { ...whole(opus, [A, use("t1"), B, text("one"), use("t2")]), content: "three" })
+    expect(objectOf(turn).content).toEqual([A, use("t1"), B, text("three"), use("t2")])
+  })
   it("a text of the same length is cut in the same places", () => {
     expect(content({ content: "ONE TWO" })).toEqual([
       A,
