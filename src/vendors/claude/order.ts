@@ -84,16 +84,24 @@ const extraOf = ({ extra_content }: MessageOf<"assistant"> | ToolCall): JsonObje
 const thinkingIn = (extra: JsonObject): ReadonlyArray<JsonObject> =>
   arrayOf(extra.thinking_blocks).filter(isObject).filter(isThinking)
 
-/** The order that a message has, with its thinking blocks filled in; undefined where it has none, or one with other thinking. */
+/**
+ * The order that a message has, with its thinking blocks filled in, or those of its calls; undefined where it has none. The vendor refuses
+ * thinking that was moved, and where some is missing it is not known from which place: then none is sent.
+ */
 const placesOf = (message: MessageOf<"assistant">, adjusted: Adjusted): ReadonlyArray<JsonObject> | undefined => {
   const extra = extraOf(message)
   if (extra.order === omitted) adjusted.changed("messages.extra_content.anthropic.order", "over-1-MiB", "best-order")
   const places = arrayOf(extra.order).filter(isObject)
   if (places.length === 0) return undefined
-  const thoughts = thinkingIn(extra)
+  const count = places.filter(isThinking).length
+  const ofCalls = (message.tool_calls ?? []).flatMap((call) => thinkingIn(extraOf(call)))
+  const thoughts = [thinkingIn(extra), ofCalls].find(({ length }) => length === count)
+  if (thoughts === undefined) {
+    adjusted.removed(thinkingField)
+    return places.filter((place) => !isThinking(place))
+  }
   let next = 0
-  const filled = places.map((place) => (isThinking(place) ? (thoughts[next++] ?? place) : place))
-  return next === thoughts.length ? filled : undefined
+  return places.map((place) => (isThinking(place) ? (thoughts[next++] ?? place) : place))
 }
 
 /** In place of an order: thinking first, then the texts, and the first call. */

@@ -82,15 +82,16 @@ const taken = (blocks: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> => 
 }
 
 /** The turn as it reaches the cloud, in the conversation that goes on. */
-const echoed = (route: Route, message: JsonObject): ReadonlyArray<Json> => {
+const echo = (route: Route, message: JsonObject) => {
   const results = arrayOf(message.tool_calls).map((call) => ({
     role: "tool",
     tool_call_id: objectOf(call).id,
     content: "done"
   }))
-  const messages = [question, message, ...(results.length > 0 ? results : [question])]
-  return arrayOf(asked(route, { messages }).body.messages).filter((turn) => objectOf(turn).role === "assistant")
+  return asked(route, { messages: [question, message, ...(results.length > 0 ? results : [question])] })
 }
+const echoed = (route: Route, message: JsonObject): ReadonlyArray<Json> =>
+  arrayOf(echo(route, message).body.messages).filter((turn) => objectOf(turn).role === "assistant")
 
 describe("a turn comes back as it was", () => {
   const word = Schema.String.check(Schema.isMaxLength(8))
@@ -231,11 +232,16 @@ describe("what a client does to a message", () => {
       use("t3", {})
     ])
   })
-  it("a block of thinking is left out: the rest stands in the best order", () => {
+  it("a block of thinking is left out: those of the calls are taken, or none", () => {
     const extra_content = {
       anthropic: { ...objectOf(objectOf(message.extra_content).anthropic), thinking_blocks: [A] }
     }
-    expect(content({ extra_content })).toEqual([A, B, text("one two"), use("t1"), thought("C"), use("t2")])
+    expect(content({ extra_content })).toEqual([A, text("one"), B, text(" two"), use("t1"), thought("C"), use("t2")])
+    const bare = calls.map((call) => ({ ...objectOf(call), extra_content: null }))
+    expect(content({ extra_content, tool_calls: bare })).toEqual([text("one"), text(" two"), use("t1"), use("t2")])
+    expect(echo(opus, { ...message, extra_content, tool_calls: bare }).adjusted).toContain(
+      "messages.extra_content.anthropic.thinking_blocks:removed"
+    )
   })
   it("`extra_content` is dropped on the message, or everywhere", () => {
     const bare = calls.map((call) => ({ ...objectOf(call), extra_content: null }))
