@@ -158,7 +158,9 @@ const timesOfDay = [
   // Signatures, how long a token lives when it comes, and whether the clock is right.
   ...["cloud/bedrock.ts", "cloud/credentials.ts", "operators/doctor/clouds.ts"],
   // What has expired, and how old keys are.
-  "operators/doctor/files.ts"
+  "operators/doctor/files.ts",
+  // How far away a date of `retry-after` is.
+  "client/headers.ts"
 ]
 
 it("only files that need the time of day ask for it", () => {
