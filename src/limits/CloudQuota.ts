@@ -186,11 +186,12 @@ const makeAdmission = (quota: CloudLimits, share: number, longest: number) => {
 
   /** Looks at those that wait in so many milliseconds, unless it does so before that. */
   const serveIn = (milliseconds: number): void => {
-    const at = now() + Math.max(1, milliseconds)
+    const delay = Math.max(1, milliseconds)
+    const at = now() + delay
     if (at >= servesAt) return
     servesAt = at
     clearTimeout(timer)
-    timer = setTimeout(serve, at - now())
+    timer = setTimeout(serve, delay)
   }
 
   const isFull = (team: string): boolean => {
