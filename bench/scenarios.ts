@@ -14,8 +14,8 @@ import {
 } from "./calls.ts"
 import type { Pace } from "./cloud.ts"
 
-/** `exporting` is a gateway that exports traces, metrics and logs. */
-export type Subject = "proxy" | "gateway" | "exporting" | "portkey"
+/** `exporting` is a gateway that exports traces, metrics and logs, `effect` an empty service of the same libraries. */
+export type Subject = "proxy" | "effect" | "gateway" | "exporting" | "portkey"
 
 /** Shares of the other's requests or events a second and of its CPU for each; milliseconds until the first event beyond the other's. */
 export type Metric = "requests" | "events" | "cpu" | "first"
@@ -60,15 +60,40 @@ const telemetry: Aim = {
   ...{ name: "exported telemetry, share of the requests/s without", metric: "requests", atLeast: 0.7 }
 }
 
-const surface = (name: string, least: Aim, cloud: CallOf, gateway: CallOf, other?: Call): ReadonlyArray<Scenario> => {
-  const replies = { stream: false, calls: { proxy: cloud(false), gateway: gateway(false) } }
-  const peer = other && { calls: { ...replies.calls, portkey: other }, aims: [whole, timesPortkey] }
-  const streams = { stream: true, calls: { proxy: cloud(true), gateway: gateway(true) } }
+/** The same of an empty Effect service, which has no floor: it shows what the libraries take. */
+const ofEffect = ({ against, metric, name }: Aim): Aim => ({
+  name: `– an empty Effect service: ${name}`,
+  subject: "effect",
+  against,
+  metric
+})
+
+interface Others {
+  readonly portkey?: Call
+  /** Whether an empty Effect service is asked too. */
+  readonly effect?: boolean
+}
+
+const surface = (
+  name: string,
+  least: Aim,
+  cloud: CallOf,
+  gateway: CallOf,
+  { effect = false, portkey }: Others = {}
+): ReadonlyArray<Scenario> => {
+  const scenario = (kind: string, aim: Aim, stream: boolean, pace: Pace, callers: number): Scenario => ({
+    ...{ name: `${name}-${kind}`, pace, stream, callers },
+    calls: { proxy: cloud(stream), ...(effect ? { effect: cloud(stream) } : {}), gateway: gateway(stream) },
+    aims: effect ? [aim, ofEffect(aim)] : [aim]
+  })
+  const replies = scenario("whole", whole, false, bursts, 32)
   return [
-    { ...replies, name: `${name}-whole`, pace: bursts, callers: 32, aims: [whole], ...peer },
-    { ...streams, name: `${name}-bursts`, pace: bursts, callers: 32, aims: [least] },
-    { ...streams, name: `${name}-sent`, pace: asSent, callers: 200, aims: [sent] },
-    { ...streams, name: `${name}-first`, pace: short, callers: 1, aims: [first] }
+    portkey === undefined
+      ? replies
+      : { ...replies, calls: { ...replies.calls, portkey }, aims: [...replies.aims, timesPortkey] },
+    scenario("bursts", least, true, bursts, 32),
+    scenario("sent", sent, true, asSent, 200),
+    scenario("first", first, true, short, 1)
   ]
 }
 
@@ -78,12 +103,12 @@ const gptPeer = portkey("azure-openai", "gpt-5.1")
 const plain = messages("claude-sonnet-4-5:il2")(false)
 
 export const scenarios: ReadonlyArray<Scenario> = [
-  ...surface("messages", native, claudeOnVertex, messages("claude-sonnet-4-5:il2")),
+  ...surface("messages", native, claudeOnVertex, messages("claude-sonnet-4-5:il2"), { effect: true }),
   ...surface("bedrock", native, claudeOnBedrock, messages("claude-sonnet-4-5:il5")),
   ...surface("responses", native, openAiResponses("gpt-5.1"), responses("gpt-5.1:il5")),
-  ...surface("chat-claude", translated, claudeOnVertex, chat("claude-sonnet-4-5:il2"), claudePeer),
-  ...surface("chat-gemini", translated, geminiOnVertex, chat("gemini-3-flash:il2"), geminiPeer),
-  ...surface("chat-gpt", translated, openAiChat("gpt-5.1"), chat("gpt-5.1:il5"), gptPeer),
+  ...surface("chat-claude", translated, claudeOnVertex, chat("claude-sonnet-4-5:il2"), { portkey: claudePeer }),
+  ...surface("chat-gemini", translated, geminiOnVertex, chat("gemini-3-flash:il2"), { portkey: geminiPeer }),
+  ...surface("chat-gpt", translated, openAiChat("gpt-5.1"), chat("gpt-5.1:il5"), { portkey: gptPeer }),
   ...surface("chat-oss", translated, openAiChat("openai.gpt-oss-120b-1:0"), chat("gpt-oss-120b:il5")),
   {
     name: "telemetry",

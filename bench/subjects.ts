@@ -33,6 +33,7 @@ export const makeSubjects = (cloud: Cloud, checkout = join(import.meta.dirname, 
   }
   const begin: Record<Subject, () => Promise<Running>> = {
     proxy: async () => ({ ...(await start("proxy.ts", String(cloud.port))), headers: {} }),
+    effect: async () => ({ ...(await start("effect.ts", String(cloud.port))), headers: {} }),
     gateway: () => gateway("gateway"),
     exporting: async () => {
       const collector = await start("collector.ts")

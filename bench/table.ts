@@ -49,8 +49,10 @@ const against = (metric: Metric, own: ReadonlyArray<Sample>, others: ReadonlyArr
 
 const within = ({ atLeast, atMost }: Aim, value: number) =>
   value >= (atLeast ?? Number.NEGATIVE_INFINITY) && value <= (atMost ?? Number.POSITIVE_INFINITY)
-const bound = ({ atLeast, atMost }: Aim) =>
-  atLeast === undefined ? `≤ ${number(atMost ?? 0, 1)}` : `≥ ${number(atLeast, 2)}`
+const bound = ({ atLeast, atMost }: Aim) => {
+  if (atLeast !== undefined) return `≥ ${number(atLeast, 2)}`
+  return atMost === undefined ? "–" : `≤ ${number(atMost, 1)}`
+}
 
 /** The lowest and the highest median of the scenarios that share an aim, and those that miss it. */
 export const summary = (rounds: Rounds): ReadonlyArray<Line> => {

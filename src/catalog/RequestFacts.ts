@@ -44,8 +44,6 @@ export type Outcome = typeof Outcome.Type
 /** The outcome of a request that failed with `error`. */
 export const outcomeOf = ({ code, reason, upstreamStatus }: GatewayError): Outcome => {
   if (code === "content-filter" || code === "guard") return "filtered"
-  // Whichever status says so: a stream that began has 200.
-  if (code === "context-length") return "invalid"
   if (code === "cut" || code === "idle" || code === "revoked" || code === "drained") return code
   return upstreamStatus === undefined ? reasons[reason][2] : "upstream_error"
 }

@@ -1,13 +1,13 @@
 /** A responses reply: the upstream's own bytes, unless something must be added or removed (docs/api.md#responses). */
 import { Result } from "effect"
+import { GatewayError } from "../catalog/GatewayError.ts"
 import { countOf } from "../catalog/Tokens.ts"
 import { invalidBody, type UpstreamFault } from "../catalog/UpstreamFault.ts"
-import { faultError, type Scrub } from "../cloud/fault.ts"
+import type { Scrub } from "../cloud/fault.ts"
 import type { Called } from "../governance/accumulate.ts"
 import type { Summary } from "../stream/Frame.ts"
 import { isFilter, isGuarded } from "../vendors/answer.ts"
 import { countedTokens } from "../vendors/openaiUsage.ts"
-import { responsesFault } from "../vendors/responses/reply.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf, without } from "../wire/json.ts"
 import type { Answer } from "./Surface.ts"
 
@@ -76,14 +76,16 @@ export const scrubbedError = (response: JsonObject, scrub: Scrub): JsonObject | 
   return message === given ? undefined : { ...response, error: { ...objectOf(error), message: message ?? null } }
 }
 
-/** A reply whose status is `failed` is passed on, but is no success: it is recorded as its error would be. */
-export const summarize = (response: JsonObject, scrub: Scrub): Summary => {
+/** A reply whose status is `failed`: it is passed on, but it is no success. */
+const failedReply = new GatewayError({ reason: "upstream", message: "the model failed", code: "upstream-error" })
+
+export const summarize = (response: JsonObject): Summary => {
   const { incomplete_details, status, usage } = response
   return {
     tokens: countOf(objectOf(usage).input_tokens) === undefined ? undefined : countedTokens(usage, "responses"),
     finishReason: textOf(status),
     filtered: isGuarded(response) || isFilter(objectOf(incomplete_details).reason),
-    failure: status === "failed" ? faultError(responsesFault(response), scrub) : undefined
+    failure: status === "failed" ? failedReply : undefined
   }
 }
 
@@ -92,7 +94,7 @@ export const answerOf = (bytes: Buffer, response: JsonObject, scrub: Scrub): Res
   if (response.object !== "response") return Result.fail(invalidBody)
   const failed = scrubbedError(response, scrub)
   return Result.succeed({
-    ...summarize(response, scrub),
+    ...summarize(response),
     calls: callsOf(response),
     body: (governance) => {
       const shown = responseWithoutEncrypted(failed ?? response)

@@ -73,7 +73,7 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
     const shown = responseWithoutEncrypted(response)
     progress.end = "complete"
     // The name says it, also where the response does not.
-    summary = summarize({ ...response, status: name.slice("response.".length) }, scrub)
+    summary = summarize({ ...response, status: name.slice("response.".length) })
     const print = (response: JsonObject): Frame => ({ event: name, data: jsonText({ ...fields, response }) })
     return {
       ...(shown === given ? { event: name, data } : print(shown)),

@@ -142,7 +142,6 @@ describe("a usage record", () => {
       outcomeOf(new GatewayError({ reason: "upstream", message: "", ...fields }))
     assert.strictEqual(outcome({ reason: "rate-limit" }), "rate_limited")
     assert.strictEqual(outcome({ reason: "rate-limit", upstreamStatus: 429 }), "upstream_error")
-    assert.strictEqual(outcome({ reason: "invalid", code: "context-length", upstreamStatus: 400 }), "invalid")
     assert.strictEqual(outcome({ code: "cut" }), "cut")
     assert.strictEqual(outcome({ reason: "timeout", code: "idle" }), "idle")
     assert.strictEqual(outcome({ reason: "media-type" }), "invalid")

@@ -296,16 +296,4 @@ describe("usage records", () => {
     answering(responseOf([], { status: "failed" }))
     assert.include(await recordOf(await create()), { outcome: "upstream_error" })
   })
-
-  it.each([
-    ["context_length_exceeded", "invalid"],
-    ["content_filter", "filtered"],
-    ["rate_limit_exceeded", "upstream_error"]
-  ])("of a response that failed with %s, streamed and whole", async (code, outcome) => {
-    const error = { code, message: "no" }
-    upstream.use(streaming(frames([opening, ending([], "failed", { error })])))
-    assert.include(await recordOf(await create({ stream: true })), { outcome, status: 200 })
-    answering(responseOf([], { status: "failed", error }))
-    assert.include(await recordOf(await create()), { outcome, status: 200 })
-  })
 })
