@@ -73,11 +73,9 @@ const walkFields = (object: JsonObject, fields: Fields, visit: Visit): JsonObjec
   // They repeat the text, word by word. In a request it is a switch.
   if (Array.isArray(object.logprobs)) changed.logprobs = []
   else if (isObject(object.logprobs)) changed.logprobs = null
-  if (isSigned(object)) changed.signature = ""
+  if (typeof object.signature === "string") changed.signature = ""
   return changed
 }
-
-const isSigned = (value: Json | undefined): boolean => isObject(value) && typeof value.signature === "string"
 
 const walkObject = (object: JsonObject, outer: Place, visit: Visit): JsonObject => {
   const kind = textOf(object.type) ?? ""
@@ -103,9 +101,7 @@ const walk = (value: Json, place: Place, visit: Visit, holder: JsonObject): Json
   if (typeof value === "string") return value === "" ? value : visit(value, place, holder)
   if (Array.isArray(value)) {
     const walked = value.map((item) => walk(item, place, visit, holder))
-    if (walked.every((item, at) => item === value[at])) return value
-    // A signed block is what was signed, or it is left out.
-    return walked.filter((item, at) => item === value[at] || !isSigned(value[at]))
+    return walked.every((item, at) => item === value[at]) ? value : walked
   }
   if (!isObject(value)) return value
   return place === "arguments" ? walkArguments(value, visit) : walkObject(value, place, visit)

@@ -1,6 +1,6 @@
 /** The turns of a messages body, as deployments take them. */
 import type { Adjusted } from "../vendors/adjustments.ts"
-import { isThinking } from "../vendors/claude/order.ts"
+import { isThinking, isUnsigned } from "../vendors/claude/order.ts"
 import { resultsFirst } from "../vendors/claude/turns.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 
@@ -125,12 +125,10 @@ export const mergeTurns = (body: JsonObject, adjusted: Adjusted): JsonObject => 
   return { ...body, messages: runs.flatMap((run) => (run.length === 1 ? run : [joined(run.map(objectOf), adjusted)])) }
 }
 
-/** Thinking that lost its signature, because the stream broke off or a guard redacted it. */
-const isUnsigned = (block: JsonObject): boolean => block.type === "thinking" && block.signature === ""
-
 /**
- * Removes thinking that the vendor refuses, at the end of the assistant's messages and without a signature, and messages that are then
- * empty (docs/upstreams.md#anthropic-messages): answers that were cut or refused have them. `adjusted` gets that thinking was removed.
+ * Removes thinking that the vendor refuses (docs/upstreams.md#anthropic-messages), and messages that are then empty: at the end of the
+ * assistant's messages, as answers that were cut or refused have it, and all of a message where some has no signature, because without
+ * that the others would stand in other places. `adjusted` gets that thinking was removed.
  */
 export const withoutRefusedThinking = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   const messages = arrayOf(body.messages)
@@ -139,7 +137,9 @@ export const withoutRefusedThinking = (body: JsonObject, adjusted: Adjusted): Js
     if (!isObject(message) || message.role !== "assistant" || !Array.isArray(message.content)) return [message]
     const blocks = arrayOf(message.content)
     const end = blocks.findLastIndex((block) => !isThinking(objectOf(block))) + 1
-    const content = blocks.slice(0, end).filter((block) => !isUnsigned(objectOf(block)))
+    const begun = blocks.slice(0, end)
+    const isWhole = !begun.some((block) => isUnsigned(objectOf(block)))
+    const content = isWhole ? begun : begun.filter((block) => !isThinking(objectOf(block)))
     thoughts += blocks.length - content.length
     if (content.length === 0) return []
     return [content.length === blocks.length ? message : { ...message, content }]

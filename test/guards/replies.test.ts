@@ -1,8 +1,9 @@
 /** What guards do with whole replies. */
 import { assert, describe, it } from "@effect/vitest"
+import { chatAccumulator, messagesAccumulator } from "../../src/client/accumulate.ts"
 import { type Gateway, recordOf } from "../support/gateway.ts"
 import { guardedCases, makeGuarded, saying } from "../support/guarded.ts"
-import { post } from "../support/http.ts"
+import { eventsIn, post } from "../support/http.ts"
 import { sharedDetector } from "../support/shared.ts"
 
 const detector = sharedDetector()
@@ -80,4 +81,52 @@ describe("calls of whole replies", () => {
       assert.deepStrictEqual(got.json.x_gateway_governance.flags[0].destinations, ["mailto:[ssn]@example.mil"])
     })
   )
+})
+
+describe.each([
+  ["a budget", "claude-sonnet-4-5:il5", { type: "enabled", budget_tokens: 2000 }],
+  ["adaptive thinking", "claude-opus-4-7:il5", { type: "adaptive", display: "summarized" }]
+])("a loop of tools of a model with %s goes on where one thought of several was redacted", (_, model, thinking) => {
+  const content = "[sandbox: interleaved] [sandbox: tool=mail args={}] 123-45-6789"
+  const question = { role: "user", content }
+  type Made = ReturnType<typeof JSON.parse>
+  const kinds = [
+    {
+      path: "/v1/messages",
+      body: { model, thinking, max_tokens: 6000, tools: [{ name: "mail", input_schema: { type: "object" } }] },
+      accumulator: messagesAccumulator,
+      turnOf: (reply: Made) => [
+        { role: "assistant", content: reply.content },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: reply.content.at(-1).id, content: "done" }] }
+      ]
+    },
+    {
+      path: "/v1/chat/completions",
+      body: { model, reasoning_effort: "low", tools: [{ type: "function", function: { name: "mail" } }] },
+      accumulator: chatAccumulator,
+      turnOf: ({ choices: [{ message }] }: Made) => [
+        message,
+        { role: "tool", tool_call_id: message.tool_calls[0].id, content: "done" }
+      ]
+    }
+  ]
+  for (const { accumulator, body, path, turnOf } of kinds) {
+    it.each(["streamed", "whole"])(`${path}, %s`, (kind) =>
+      guarded({ name: "pii", when: "after", action: "redact" }, async (gateway) => {
+        const first = await post(gateway.url + path, { ...body, messages: [question], stream: kind === "streamed" })
+        const { add, final } = accumulator()
+        if (kind === "streamed") for (const { json } of eventsIn(first.text)) if (json !== undefined) add(json)
+        const reply = kind === "streamed" ? final() : first.json
+        // What an adaptive model thinks is not shown on chat.
+        const isRedacted = path === "/v1/messages" || "budget_tokens" in thinking
+        if (path === "/v1/messages") {
+          const signed = reply.content.map(({ signature }: Made) => signature).slice(0, 2)
+          assert.deepStrictEqual([signed[0], typeof signed[1], signed[1] === ""], ["", "string", false])
+        }
+        const next = await post(gateway.url + path, { ...body, messages: [question, ...turnOf(reply)] })
+        assert.strictEqual(next.status, 200, next.text)
+        assert.strictEqual(/thinking(_blocks)?:removed/.test(next.headers.get("x-gateway-adjusted") ?? ""), isRedacted)
+      })
+    )
+  }
 })

@@ -13,6 +13,9 @@ import { originalId } from "../toolCalls.ts"
 export const isThinking = (block: JsonObject): boolean =>
   block.type === "thinking" || block.type === "redacted_thinking"
 
+/** Thinking that lost its signature, because the stream broke off, a guard redacted it or a client did not keep it. */
+export const isUnsigned = (block: JsonObject): boolean => block.type === "thinking" && (block.signature ?? "") === ""
+
 /** Largest order with its thinking that is sent to the caller, in bytes of JSON. */
 const maxBytes = 1024 * 1024
 /** In place of a larger one. */
@@ -82,7 +85,9 @@ const extraOf = ({ extra_content }: MessageOf<"assistant"> | ToolCall): JsonObje
 
 /** The signed blocks, exactly as they were. */
 const thinkingIn = (extra: JsonObject): ReadonlyArray<JsonObject> =>
-  arrayOf(extra.thinking_blocks).filter(isObject).filter(isThinking)
+  arrayOf(extra.thinking_blocks)
+    .filter(isObject)
+    .filter((block) => isThinking(block) && !isUnsigned(block))
 
 /**
  * The order that a message has, with its thinking blocks filled in, or those of its calls; undefined where it has none. The vendor refuses
