@@ -3,7 +3,7 @@ import cluster from "node:cluster"
 import { Deferred, Duration, Effect, Option, Schema } from "effect"
 import type { GatewaySettings } from "./Settings.ts"
 import { isEveryAddress } from "./settings/fields.ts"
-import { fail, Reported } from "./wire/OperatorError.ts"
+import { fail, OperatorError, Reported } from "./wire/OperatorError.ts"
 import { steadyMillis } from "./wire/steady.ts"
 
 export const isWorker = cluster.isWorker
@@ -20,6 +20,9 @@ const longestPause = 30_000
 const young = 60_000
 /** Beyond the drain's own time, for what a worker does when its streams have ended. */
 const patience = Duration.seconds(10)
+
+/** Why the first worker does not serve. */
+type StartFailure = OperatorError | Reported
 
 /** Each worker counts for itself, so each has a metrics port of its own, counted up from `GATEWAY_METRICS_PORT`. */
 export const metricsPortOf = ({ metricsPort }: Pick<GatewaySettings, "metricsPort">, slot: number) =>
@@ -52,19 +55,26 @@ const environmentOf = (settings: GatewaySettings, slot: number) => ({
   })
 })
 
-/** Runs one worker and returns why it ended. Interrupted, it lets the worker drain. */
+interface WorkerEnd {
+  readonly reason: string
+  /** Whether it has printed more than that: not where a signal ended it, or where it never ran. */
+  readonly reported: boolean
+}
+
+/** Runs one worker and returns how it ended. Interrupted, it lets the worker drain. */
 const live = (
   environment: Readonly<Record<string, string>>,
   stopWithin: Duration.Duration,
   onReady: (port: number) => void
-): Effect.Effect<string> =>
-  Effect.callback<string>((resume) => {
+): Effect.Effect<WorkerEnd> =>
+  Effect.callback<WorkerEnd>((resume) => {
     const worker = cluster.fork(environment)
     worker.on("message", (message: unknown) => {
       if (isReady(message)) onReady(message.gatewayPort)
     })
-    worker.on("error", (error) => resume(Effect.succeed(error.message)))
-    worker.once("exit", (code, signal) => resume(Effect.succeed(signal ?? `exit code ${code}`)))
+    const end = (reason: string, reported: boolean) => resume(Effect.succeed({ reason, reported }))
+    worker.on("error", ({ message }) => end(message, false))
+    worker.once("exit", (code, signal) => end(signal ?? `exit code ${code}`, signal === null && code !== 0))
     return Effect.callback<void>((stopped) => {
       if (worker.isDead()) return stopped(Effect.void)
       worker.once("exit", () => stopped(Effect.void))
@@ -90,18 +100,22 @@ export const runWorkers = Effect.fnUntraced(function* <E, R>(
   const problem = metricsPortsProblem(settings)
   if (problem !== undefined) return yield* fail(problem)
   const stopWithin = Duration.sum(Duration.sum(settings.drainDelay, settings.drainTimeout), patience)
-  const first = yield* Deferred.make<number, Reported>()
+  const first = yield* Deferred.make<number, StartFailure>()
 
-  const keep = Effect.fnUntraced(function* (slot: number, ready: Deferred.Deferred<number, Reported>) {
+  const keep = Effect.fnUntraced(function* (slot: number, ready: Deferred.Deferred<number, StartFailure>) {
     if (slot > 0) yield* Deferred.await(first)
     let pause = firstPause
     while (true) {
       const startedAt = yield* steadyMillis
-      const reason = yield* live({ ...environment, ...environmentOf(settings, slot) }, stopWithin, (port) => {
-        Deferred.doneUnsafe(ready, Effect.succeed(port))
-      })
-      // One that ended before it listened has printed why.
-      if (yield* Deferred.fail(first, new Reported({ message: `the first worker ended: ${reason}` }))) return
+      const { reason, reported } = yield* live(
+        { ...environment, ...environmentOf(settings, slot) },
+        stopWithin,
+        (port) => {
+          Deferred.doneUnsafe(ready, Effect.succeed(port))
+        }
+      )
+      const message = `the first worker ended before it listened: ${reason}`
+      if (yield* Deferred.fail(first, reported ? new Reported({ message }) : new OperatorError({ message }))) return
       if ((yield* steadyMillis) - startedAt > young) pause = firstPause
       yield* Effect.logError(`A worker has ended (${reason}). Another one takes its place in ${pause} ms.`).pipe(
         Effect.annotateLogs({ worker: slot })
@@ -111,7 +125,7 @@ export const runWorkers = Effect.fnUntraced(function* <E, R>(
     }
   })
 
-  const others = Array.from({ length: settings.workers - 1 }, () => Deferred.makeUnsafe<number, Reported>())
+  const others = Array.from({ length: settings.workers - 1 }, () => Deferred.makeUnsafe<number, StartFailure>())
   const all = [first, ...others]
   const announced = Effect.forEach(all, (ready) => Deferred.await(ready)).pipe(
     Effect.flatMap(([port = settings.port]) => announce(port))

@@ -8,7 +8,7 @@ import { emptyMessage, message } from "../support/claude.ts"
 import { fakeUpstream, reply } from "../support/fakeUpstream.ts"
 import { cloudsAt } from "../support/gateway.ts"
 import { eventsIn, get, open, post } from "../support/http.ts"
-import { childrenOf, serve, until } from "./child.ts"
+import { childrenOf, serve, start, until } from "./child.ts"
 import { keysFileWith } from "./keysFile.ts"
 
 describe.concurrent("GATEWAY_WORKERS", () => {
@@ -47,6 +47,19 @@ describe.concurrent("GATEWAY_WORKERS", () => {
       )
     } finally {
       await gateway.stop()
+    }
+  })
+
+  it("a first worker that is killed while it starts is named, and ends the start", async () => {
+    const gateway = start(["serve"], { GATEWAY_WORKERS: "2" })
+    try {
+      await until(() => childrenOf(gateway.pid).length > 0, "the first worker")
+      process.kill(childrenOf(gateway.pid)[0] ?? 0, "SIGKILL")
+      const { code, stderr } = await gateway.ended
+      assert.strictEqual(code, 1)
+      assert.strictEqual(stderr, "gateway: the first worker ended before it listened: SIGKILL\n")
+    } finally {
+      gateway.kill("SIGKILL")
     }
   })
 
