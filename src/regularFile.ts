@@ -1,7 +1,6 @@
 /** Files that operators give: keys, the catalog, certificates. */
 import { constants, type Stats } from "node:fs"
 import { open } from "node:fs/promises"
-import { buffer } from "node:stream/consumers"
 import { Data, Effect } from "effect"
 
 /** The message is the reason, without the file's name. */
@@ -43,9 +42,8 @@ const read = async (path: string): Promise<RegularFile> => {
   try {
     const info = await file.stat()
     if (!info.isFile()) throw notRegular
-    const bytes = await buffer(file.createReadStream({ autoClose: false, end: largest }))
-    if (bytes.length > largest) throw tooLarge
-    return { bytes, mode: info.mode }
+    if (info.size > largest) throw tooLarge
+    return { bytes: await file.readFile(), mode: info.mode }
   } finally {
     await file.close()
   }

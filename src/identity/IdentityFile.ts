@@ -1,9 +1,10 @@
 /** The file that says whose tokens and certificates are trusted, and what they may use (docs/identity.md#identity-file). It holds no secret. */
-import { createHash, hash } from "node:crypto"
+import { createHash } from "node:crypto"
 import { Duration, Effect, Schema } from "effect"
-import { parser, readNamed, readOwnedBeside } from "../limits/files.ts"
+import { entryOf, parser, readNamed, readOwnedBeside } from "../limits/files.ts"
 import { allUnique, Name, permissionFields, ShortName } from "../limits/KeyFile.ts"
 import { isLoopback, timeBetween } from "../settings/fields.ts"
+import { inSlices, type Slices } from "../wire/slices.ts"
 
 /** Signature algorithms of tokens: those of FIPS 186-5 with keys of two parts. */
 export const algorithms = ["ES256", "ES384", "RS256", "PS256"] as const
@@ -96,7 +97,7 @@ const IdentityFile = Schema.Struct({
     Schema.Array(Authority).check(allUnique(({ name }) => name, "two authorities have the same name"))
   ),
   /** In order: the first that matches decides. */
-  rules: Schema.Array(Rule).check(Schema.isMinLength(1))
+  rules: Schema.Array(entryOf(Rule)).check(Schema.isMinLength(1))
 }).check(
   Schema.makeFilter(({ authorities = [], issuers = [], rules }) => {
     for (const rule of rules) {
@@ -123,6 +124,21 @@ const namesIn = ({ authorities = [], issuers = [] }: IdentityFile): ReadonlyArra
 /** What an identity file says, without the files that it names. */
 export const parseIdentity = parser(IdentityFile, "an identity file")
 
+const sliceBytes = 1024 * 1024
+
+function* digestOf(pieces: ReadonlyArray<Uint8Array>): Slices<string> {
+  const digest = createHash("sha256")
+  for (const bytes of pieces) {
+    // Nothing of one file may count as the other's.
+    digest.update(`${bytes.length} `)
+    for (let at = 0; at < bytes.length; at += sliceBytes) {
+      digest.update(bytes.subarray(at, at + sliceBytes))
+      yield
+    }
+  }
+  return digest.digest("hex")
+}
+
 /**
  * Reads an identity file, and what the files that it names hold, by those names; they are found from its own folder. `digest` changes
  * with any of them.
@@ -131,12 +147,10 @@ export const readIdentity = Effect.fnUntraced(function* (path: string) {
   const text = yield* readNamed(path, "GATEWAY_IDENTITY_FILE")
   const file = yield* parseIdentity(path, text)
   const contents = new Map<string, Buffer>()
-  const digest = createHash("sha256").update(text)
   for (const name of namesIn(file)) {
     const bytes = yield* readOwnedBeside(path, name, (why) => `${path} names ${name}, which cannot be read: ${why}`)
     contents.set(name, bytes)
-    digest.update(hash("sha256", bytes))
   }
-  return { file, contents, digest: digest.digest("hex") }
+  return { file, contents, digest: yield* inSlices(digestOf([Buffer.from(text), ...contents.values()])) }
 })
 export type ReadIdentity = Effect.Success<ReturnType<typeof readIdentity>>

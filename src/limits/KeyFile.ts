@@ -4,7 +4,7 @@ import { Array as Arr, DateTime, Effect, FileSystem, Option, Record, Result, Sch
 import { levels } from "../catalog/names.ts"
 import { isCallerId } from "../contract/Security.ts"
 import type { OperatorError } from "../wire/OperatorError.ts"
-import { parser, readOwned, withLock, writeAtomic } from "./files.ts"
+import { entryOf, parser, readOwned, withLock, writeAtomic } from "./files.ts"
 import { limitKinds } from "./limits.ts"
 
 const Digest = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
@@ -109,9 +109,11 @@ export const allUnique = <A>(nameOf: (item: A) => string, message: string) =>
 
 const KeyFile = Schema.Struct({
   version: Schema.Literal(1),
-  keys: Schema.Array(Key).check(allUnique(({ id }) => id, "two keys have the same id")),
-  teams: Schema.optional(Schema.Array(Team).check(allUnique(({ name }) => name, "two teams have the same name"))),
-  callers: Schema.optional(Schema.Array(RefusedCaller))
+  keys: Schema.Array(entryOf(Key)).check(allUnique(({ id }) => id, "two keys have the same id")),
+  teams: Schema.optional(
+    Schema.Array(entryOf(Team)).check(allUnique(({ name }) => name, "two teams have the same name"))
+  ),
+  callers: Schema.optional(Schema.Array(entryOf(RefusedCaller)))
 }).check(
   // Of two keys with one secret, the last would decide, and revoking the other would change nothing.
   Schema.makeFilter(({ keys }) => {

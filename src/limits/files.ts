@@ -8,7 +8,7 @@ import { Context, Effect, FileSystem, Metric, Option, Schedule, Schema } from "e
 import { type RegularFile, readRegular } from "../regularFile.ts"
 import { fail, OperatorError, rephrase } from "../wire/OperatorError.ts"
 import { parseFile } from "../wire/parse.ts"
-import { inSlices } from "../wire/slices.ts"
+import { inOneTurn, inSlices, pause } from "../wire/slices.ts"
 
 const failures = Metric.counter("gateway_disk_failures_total", {
   description: "Writes that a disk refused, by what was written (`use`) and by why: full, quota, read-only, io",
@@ -128,6 +128,13 @@ export const readNamed = (path: string, setting: string): Effect.Effect<string, 
     () => new OperatorError({ message: `${path} does not exist. Name another in ${setting}, or unset it` })
   )
 
+/** An entry of a list that may be long: a place where others may have their turn. */
+export const entryOf = <S extends Schema.Constraint>(schema: S) =>
+  Schema.middlewareDecoding<S, S["DecodingServices"]>((decoded) => {
+    const wait = pause()
+    return wait === undefined ? decoded : Effect.andThen(wait, decoded)
+  })(schema)
+
 /** Reads the text of a JSON file that decides who may do what, as `what` names it. */
 export const parser = <A>(schema: Schema.Codec<A, unknown>, what: string, advice = "") => {
   // A misspelt restriction must not be read as none, so unknown fields are refused.
@@ -136,7 +143,8 @@ export const parser = <A>(schema: Schema.Codec<A, unknown>, what: string, advice
     const refuse = (why: string) => new OperatorError({ message: `${path} is not ${what}: ${oneLine(why)}${advice}` })
     return inSlices(parseFile(text)).pipe(
       Effect.flatMap(Effect.fromResult),
-      Effect.flatMap((json) => Effect.mapError(decode(json), ({ message }) => message)),
+      Effect.flatMap((json) => Effect.flatten(inOneTurn(() => decode(json)))),
+      Effect.mapError((problem) => (typeof problem === "string" ? problem : problem.message)),
       Effect.mapError(refuse)
     )
   }

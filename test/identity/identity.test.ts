@@ -23,6 +23,7 @@ import { Keys } from "../../src/limits/Keys.ts"
 import { keysFileWith } from "../operation/keysFile.ts"
 import { called } from "../support/called.ts"
 import { root } from "../support/readme.ts"
+import { assertShortTurns } from "../support/shortTurns.ts"
 import { makeAuthority } from "./certificates.ts"
 import {
   type Algorithm,
@@ -554,6 +555,14 @@ describe("the identity file", () => {
       )
     })
   )
+
+  it("holds up nobody while a long revocation list is looked at", async () => {
+    writeFileSync(join(folder, "long.crl"), Buffer.alloc(60 * 1024 ** 2))
+    writeFileSync(join(folder, "long.pem"), "")
+    const authorities = [{ name: "pki", certificates: "long.pem", crl: "long.crl" }]
+    const file = writeIdentity(everybody({ authorities }))
+    await assertShortTurns(20, () => Effect.runPromise(readIdentity(file)))
+  })
 
   it.live("is read again, ends streams whose rule is gone, and is refused whole when it is broken", () =>
     Effect.gen(function* () {
