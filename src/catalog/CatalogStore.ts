@@ -143,7 +143,7 @@ type CatalogStoreOptions = CatalogFiles & { readonly sites: Sites; readonly path
  */
 const make = Effect.fnUntraced(function* ({ sites, paths, ...files }: CatalogStoreOptions) {
   let since = Date.now()
-  let texts = yield* readTexts(files)
+  const texts = yield* readTexts(files)
   const indexOf = (texts: Texts) =>
     Effect.map(Effect.fromResult(catalogOf(texts)), (catalog) => makeIndex(catalog, sites, paths))
   let index = yield* indexOf(texts)
@@ -167,9 +167,7 @@ const make = Effect.fnUntraced(function* ({ sites, paths, ...files }: CatalogSto
       every: "2 seconds",
       take: Effect.fnUntraced(function* (text) {
         // The other file may have changed with it, and not be read yet.
-        const next = { ...(yield* readTexts(files)), [role]: { file, text } }
-        index = yield* indexOf(next)
-        texts = next
+        index = yield* indexOf({ ...(yield* readTexts(files)), [role]: { file, text } })
         since = Date.now()
         yield* Effect.logInfo(`${file}: catalog reloaded, ${index.list.length} IDs`)
         yield* Effect.forEach(leftOutLines(index.leftOut), (line) => Effect.logWarning(line))

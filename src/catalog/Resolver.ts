@@ -23,10 +23,6 @@ export const parseModelId = (text: string) => {
   return { base: text.slice(0, colon), level: isLevel(level) ? level : undefined }
 }
 
-/** The inverse of `parseModelId`. */
-export const formatModelId = ({ base, level }: { readonly base: string; readonly level: Level }): string =>
-  `${base}:${level}`
-
 /** Longest echo of the caller's text, in UTF-16 units. */
 const maxEcho = 100
 const maxNames = 20
@@ -182,7 +178,7 @@ const bind = (catalog: Catalog): ReadonlyMap<string, Entry> => {
     }))
     for (const level of levels) {
       const found = candidates.find((candidate) => candidate.levels.has(level))
-      const id = formatModelId({ base: model.id, level })
+      const id = `${model.id}:${level}`
       if (found === undefined || bound.has(id)) continue
       const { deployment, strip } = found
       bound.set(id, { id, model, level, deployment, strip, betas })

@@ -1,5 +1,5 @@
 /** The clouds, and what differs between them where nothing is translated: names, and the settings that say where they are. */
-import { Schema } from "effect"
+import { Record, Schema } from "effect"
 import type { Api } from "./names.ts"
 
 /** The clouds a deployment can be on: docs/decisions.md#vendors-and-clouds says what they are. */
@@ -89,8 +89,4 @@ export const configuresCloud = (name: string): boolean =>
   isCloudSetting(name) || facts.some(({ vendorPrefix }) => vendorPrefix !== undefined && name.startsWith(vendorPrefix))
 
 /** A struct with one field for each cloud. */
-export const fieldsByCloud = <S extends Schema.Top>(schema: S): Readonly<Record<Cloud, S>> => ({
-  vertex: schema,
-  bedrock: schema,
-  azure: schema
-})
+export const fieldsByCloud = <S extends Schema.Top>(schema: S) => Record.map(cloudFacts, () => schema)

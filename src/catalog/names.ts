@@ -66,9 +66,8 @@ export const surfaceOf = (purpose: Purpose): Exclude<Purpose, "count_tokens"> =>
 export const isPurpose = (surface: SurfaceName | undefined): surface is Purpose =>
   surface !== undefined && surface !== "models"
 
-/** Lowest first. Authorization for one level includes the ones before it. */
+// Lowest first. Authorization for one level includes the ones before it.
 export const fedrampLadder = ["fedramp-low", "fedramp-moderate", "fedramp-high"] as const
-/** Lowest first. Authorization for one level includes the ones before it. */
 export const impactLadder = ["il2", "il4", "il5"] as const
 const plainLevels = [...fedrampLadder, ...impactLadder] as const
 type PlainLevel = (typeof plainLevels)[number]

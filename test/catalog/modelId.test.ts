@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type Authorization, authorizedLevels } from "../../src/catalog/Level.ts"
 import { levels } from "../../src/catalog/names.ts"
-import { formatModelId, parseModelId } from "../../src/catalog/Resolver.ts"
+import { parseModelId } from "../../src/catalog/Resolver.ts"
 
 describe("levels", () => {
   it("are the two ladders, itar, and each rung with itar", () => {
@@ -30,10 +30,8 @@ describe("parseModelId", () => {
     assert.deepStrictEqual(parseModelId("a:b:il5+itar"), { base: "a:b", level: "il5+itar" })
   })
 
-  it.each(levels)("round-trips %s", (level) => {
-    const id = formatModelId({ base: "claude-opus-5", level })
-    assert.strictEqual(id, `claude-opus-5:${level}`)
-    assert.deepStrictEqual(parseModelId(id), { base: "claude-opus-5", level })
+  it.each(levels)("finds %s", (level) => {
+    assert.deepStrictEqual(parseModelId(`claude-opus-5:${level}`), { base: "claude-opus-5", level })
   })
 
   it.each([

@@ -7,7 +7,7 @@ import { Cloud, clouds } from "../../src/catalog/clouds.ts"
 import { authorizedLevels } from "../../src/catalog/Level.ts"
 import { type Level, levels, type Purpose } from "../../src/catalog/names.ts"
 import { bestSites, forbids, type Site } from "../../src/catalog/Partition.ts"
-import { formatModelId, makeIndex, parseModelId } from "../../src/catalog/Resolver.ts"
+import { makeIndex, parseModelId } from "../../src/catalog/Resolver.ts"
 import { purposePaths } from "../../src/contract/Api.ts"
 
 const purposes: ReadonlyArray<Purpose> = ["chat", "messages", "responses", "embeddings", "count_tokens"]
@@ -30,7 +30,7 @@ const listedExactlyWhenResolved = (catalog: Catalog, active: ReadonlySet<Cloud>)
   assert.strictEqual(listed.size, index.list.length)
   for (const base of new Set(catalog.models.map(({ id }) => id))) {
     for (const level of levels) {
-      const id = formatModelId({ base, level })
+      const id = `${base}:${level}`
       const expected = boundTo(catalog, base, level)
       assert.strictEqual(listed.has(id), expected !== undefined && served(expected, level, sites[expected.cloud]), id)
       let resolved = false
@@ -55,13 +55,13 @@ const listedExactlyWhenResolved = (catalog: Catalog, active: ReadonlySet<Cloud>)
 
 describe("model IDs", () => {
   it.prop("an ID that is formatted is parsed back", { base: Schema.NonEmptyString, level: AnyLevel }, (id) => {
-    assert.deepStrictEqual(parseModelId(formatModelId(id)), id)
+    assert.deepStrictEqual(parseModelId(`${id.base}:${id.level}`), id)
   })
 
   it.prop("a text that parses is the format of what was parsed", [Schema.String], ([text]) => {
     for (const candidate of [text, `${text}:il5`, `m:${text}`, `:${text}`]) {
       const { base, level } = parseModelId(candidate)
-      if (level !== undefined) assert.strictEqual(formatModelId({ base, level }), candidate)
+      if (level !== undefined) assert.strictEqual(`${base}:${level}`, candidate)
       else if (base === candidate) assert.notInclude(candidate, ":")
     }
   })
