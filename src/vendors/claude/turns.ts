@@ -39,6 +39,8 @@ const markedLast = (
   return last === undefined ? blocks : blocks.with(-1, marked(last, given))
 }
 
+const isForAnHour = (mark: Json | undefined): boolean => objectOf(mark).ttl === "1h"
+
 /** A message in the vendor's format. */
 export interface Turn extends JsonObject {
   readonly role: "user" | "assistant"
@@ -52,8 +54,10 @@ export interface Turn extends JsonObject {
 export const toConversation = (chat: ChatRequest, model: string, adjusted: Adjusted) => {
   const system: Array<JsonObject> = []
   const turns: Array<{ readonly role: Turn["role"]; readonly content: Array<JsonObject> }> = []
+  let keepsForAnHour = false
   const add = (role: Turn["role"], blocks: ReadonlyArray<JsonObject>) => {
     if (blocks.length === 0) return
+    keepsForAnHour ||= blocks.some(({ cache_control }) => isForAnHour(cache_control))
     const last = turns.at(-1)
     if (last?.role !== role) turns.push({ role, content: [...blocks] })
     // Not spread into arguments: callers decide how much there is.
@@ -62,9 +66,14 @@ export const toConversation = (chat: ChatRequest, model: string, adjusted: Adjus
   for (const message of endWithUser(chat, adjusted)) {
     switch (message.role) {
       case "system":
-      case "developer":
-        for (const block of markedLast(textBlocks(message.content), message.cache_control, adjusted)) system.push(block)
+      case "developer": {
+        // It goes in front of the turns before it, and the vendor takes no mark before one of a longer life.
+        const isRefused = keepsForAnHour && isMark(message.cache_control) && !isForAnHour(message.cache_control)
+        if (isRefused) adjusted.removed("cache_control")
+        const mark = isRefused ? undefined : message.cache_control
+        for (const block of markedLast(textBlocks(message.content), mark, adjusted)) system.push(block)
         break
+      }
       case "user": {
         const blocks = userBlocks(message.content, adjusted)
         const isSilent = blocks.length === 0 && turns.at(-1)?.role === "assistant"

@@ -29,6 +29,12 @@ const instructed = "response_format:json_schema->instruction"
 const loose = "tools.function.strict:removed"
 const refers = { allOf: [{ $ref: "#/$defs/a" }], $defs: { a: several(1, {}) } }
 const mark = { type: "ephemeral" }
+const forAnHour = { ...mark, ttl: "1h" }
+const remindedOf = (cache_control: object) => [
+  { role: "user", content: "hi", cache_control: forAnHour },
+  { role: "system", content: "Be brief.", cache_control },
+  { role: "user", content: "there" }
+]
 const longId = "x".repeat(256)
 const tooled = [
   { role: "user", content: "hi" },
@@ -116,7 +122,10 @@ const rows: ReadonlyArray<readonly [model: string, fields: Fields, change: strin
       ]
     },
     "cache_control:removed"
-  ]
+  ],
+  // Later system messages go in front.
+  ["claude-sonnet-4-5:il5", { ...quiet, messages: remindedOf(mark) }, "cache_control:removed"],
+  ["claude-sonnet-4-5:il5", { ...quiet, messages: remindedOf(forAnHour) }, undefined]
 ]
 
 it.each(rows)("%s %j: %s", async (model, fields, change) => {
