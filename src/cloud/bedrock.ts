@@ -99,12 +99,9 @@ const signature = Effect.fnUntraced(function* ({ region, fips, keys }: Credentia
     return rest
   })
 
+  const current = ask(() => credentials())
   const refresh = makeRefresh(
-    (refused) =>
-      Effect.map(
-        ask(() => credentials()),
-        ({ sessionToken }) => sessionToken === refused["x-amz-security-token"]
-      ),
+    (refused) => Effect.map(current, ({ sessionToken }) => sessionToken === refused["x-amz-security-token"]),
     Effect.withSpan(
       ask(() => credentials({ forceRefresh: true })),
       "credentials refresh"
@@ -112,22 +109,16 @@ const signature = Effect.fnUntraced(function* ({ region, fips, keys }: Credentia
   )
 
   /** The library notes it for its own user agent: `CREDENTIALS_PROFILE_SSO`. */
-  const source = Effect.map(
-    ask(() => credentials()),
-    (identity) => {
-      const noted = "$source" in identity ? Object.keys(Object(identity.$source)) : []
-      return (
-        noted
-          .map((name) =>
-            name
-              .replace(/^CREDENTIALS_/, "")
-              .replaceAll("_", " ")
-              .toLowerCase()
-          )
-          .join(", ") || undefined
-      )
-    }
-  )
+  const source = Effect.map(current, (identity) => {
+    const noted = "$source" in identity ? Object.keys(Object(identity.$source)) : []
+    const words = noted.map((name) =>
+      name
+        .replace(/^CREDENTIALS_/, "")
+        .replaceAll("_", " ")
+        .toLowerCase()
+    )
+    return words.join(", ") || undefined
+  })
 
   return Option.isNone(keys) ? { headers, refresh, source } : { headers }
 })
@@ -148,7 +139,6 @@ const attempt = <A>(promise: () => Promise<A>) => waitForToken(Effect.tryPromise
 /** Semantics of Anthropic's API version 2023-06-01; the 2026-10-21 one refuses sampling parameters. */
 const anthropicVersion = "bedrock-2023-05-31"
 
-/** Where a region is reached. */
 const host = ({ fips }: BedrockSettings, region: string) =>
   `https://bedrock-runtime${fips ? "-fips" : ""}.${region}.amazonaws.com`
 

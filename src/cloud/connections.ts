@@ -29,52 +29,33 @@ export interface ClientCertificate {
   readonly key: string
 }
 
-const direct = (client?: ClientCertificate) =>
-  new Undici.Agent({
-    ...options,
-    connect: Undici.buildConnector({ timeout, allowH2: false, ...buffered, ...tlsPolicy, ...client })
-  })
-
-/** Through a tunnel (CONNECT), so that the proxy sees the host's name and nothing of the text. */
-class Proxied extends Undici.Dispatcher {
-  private readonly own: Undici.Dispatcher
-  private readonly tunnel: Undici.ProxyAgent
-
-  constructor(uri: string, client?: ClientCertificate) {
-    super()
-    this.own = direct(client)
-    this.tunnel = new Undici.ProxyAgent({
-      ...options,
-      uri,
-      requestTls: { timeout, ...tlsPolicy, ...client },
-      proxyTls: { timeout, ...tlsPolicy },
-      clientFactory: (origin, own) => new Undici.Pool(origin, { ...own, headersTimeout: timeout })
-    })
-  }
-
-  override dispatch(call: Undici.Dispatcher.DispatchOptions, handler: Undici.Dispatcher.DispatchHandler): boolean {
-    // Loopback is this machine, which no proxy reaches.
-    const way = isLoopback(hostOf(String(call.origin))) ? this.own : this.tunnel
-    return way.dispatch(call, handler)
-  }
-
-  override async destroy(): Promise<void> {
-    await Promise.all([this.own.destroy(), this.tunnel.destroy()])
-  }
-}
+const acquire = <A extends Undici.Dispatcher>(make: () => A) =>
+  Effect.acquireRelease(Effect.sync(make), (dispatcher) => Effect.promise(() => dispatcher.destroy()))
 
 /** By the operator's proxy (`GATEWAY_HTTPS_PROXY`), or by none; until the scope closes. A proxy is shown no certificate. */
-export const connect = (client?: ClientCertificate) =>
-  Effect.flatMap(Settings, ({ httpsProxy }) =>
-    Effect.acquireRelease(
-      Effect.sync(() =>
-        Option.match(httpsProxy, {
-          onNone: () => direct(client),
-          onSome: (url) => new Proxied(Redacted.value(url), client)
-        })
-      ),
-      (dispatcher) => Effect.promise(() => dispatcher.destroy())
-    )
+export const connect = Effect.fnUntraced(function* (client?: ClientCertificate) {
+  const { httpsProxy } = yield* Settings
+  const tls = { timeout, ...tlsPolicy, ...client }
+  const direct = yield* acquire(
+    () => new Undici.Agent({ ...options, connect: Undici.buildConnector({ allowH2: false, ...buffered, ...tls }) })
   )
+  if (Option.isNone(httpsProxy)) return direct
+  // Through a tunnel (CONNECT), so that the proxy sees the host's name and nothing of the text.
+  const tunnel = yield* acquire(
+    () =>
+      new Undici.ProxyAgent({
+        ...options,
+        uri: Redacted.value(httpsProxy.value),
+        requestTls: tls,
+        proxyTls: { timeout, ...tlsPolicy },
+        clientFactory: (origin, own) => new Undici.Pool(origin, { ...own, headersTimeout: timeout })
+      })
+  )
+  // Loopback is this machine, which no proxy reaches.
+  return tunnel.compose((dispatch) => (call, handler) => {
+    const isHere = isLoopback(hostOf(String(call.origin)))
+    return isHere ? direct.dispatch(call, handler) : dispatch(call, handler)
+  })
+})
 
 export const connections = Layer.effect(Dispatcher, connect())

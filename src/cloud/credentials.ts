@@ -23,7 +23,6 @@ export interface Signable {
   readonly body: Uint8Array
 }
 
-/** How requests to a cloud are authenticated. */
 export interface Credential {
   /**
    * The request's own headers and those that authenticate it, without `host`, which follows from the URL. It waits for the token
@@ -169,5 +168,4 @@ export const makeRefresh = (
   })
 }
 
-/** The header that carries a token. */
 export const bearer = (token: Redacted.Redacted<string>) => ({ authorization: `Bearer ${Redacted.value(token)}` })

@@ -57,7 +57,6 @@ const noDescriptors = new GatewayError({
   retryAfter: 1
 })
 
-/** The caller's error for a failed connection. */
 const transportError = (error: unknown): GatewayError => {
   const code = codeOf(error) ?? ""
   if (code === "UND_ERR_CONNECT_TIMEOUT") {
@@ -71,10 +70,8 @@ const transportError = (error: unknown): GatewayError => {
   return failed("the connection to the cloud that serves this model failed", "connection")
 }
 
-/** A reply that broke off. */
 export const brokenOff = failed("the cloud that serves this model broke off its reply", "cut")
 
-/** The caller's error for a failed call. */
 export const clientError = ({ reason }: HttpClientError.HttpClientError): GatewayError => {
   const { cause } = reason
   if (cause instanceof GatewayError) return cause
@@ -89,7 +86,6 @@ export const errorOf = (cause: Cause.Cause<GatewayError>): GatewayError | undefi
 export const isUnreachable = (error: GatewayError): boolean =>
   error.code === "connect" || error.code === "connect-timeout"
 
-/** Failures before anything of the request was sent. */
 const unsent: ReadonlySet<Code | undefined> = new Set<Code>([
   "connect",
   "connect-timeout",
@@ -188,7 +184,6 @@ const meanings: ReadonlyMap<number, Meaning> = new Map([
   [429, limited]
 ])
 
-/** The caller's error for a failure of the cloud. */
 export const faultError = (fault: UpstreamFault, scrub: Scrub): GatewayError => {
   if (fault._tag === "Broken") {
     const { kind, message } = fault
@@ -207,13 +202,7 @@ export const faultError = (fault: UpstreamFault, scrub: Scrub): GatewayError => 
 }
 
 /** The error body of Anthropic, Google (also wrapped in an array), AWS, Azure or OpenAI. */
-const errorBody = (body: string): JsonObject =>
-  objectOf(
-    readObject(body, (text) => {
-      const json: unknown = JSON.parse(text)
-      return Array.isArray(json) ? json[0] : json
-    })
-  )
+const errorBody = (body: string): JsonObject => objectOf(readObject(body, (text) => [JSON.parse(text)].flat()[0]))
 
 const messageOf = (top: JsonObject): string | undefined =>
   textOf(objectOf(top.error).message) || textOf(top.message) || textOf(top.Message) || undefined
@@ -228,7 +217,6 @@ const retryAfterOf = (headers: Headers.Headers): number | undefined => {
 const unknownModel =
   /^(?:The provided model identifier is invalid\.$|Invocation of model ID \S+ with on-demand throughput )/
 
-/** The failure that a status and its body stand for. */
 export const statusFault = (status: number, headers: Headers.Headers, body: string): Refused => {
   const top = errorBody(body)
   const error = objectOf(top.error)

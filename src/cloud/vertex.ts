@@ -64,7 +64,6 @@ const applicationDefault = Effect.fnUntraced(function* (projectId: string) {
 /** Semantics of Anthropic's API version 2023-06-01; the 2026-10-21 one refuses sampling parameters. */
 const anthropicVersion = "vertex-2023-10-16"
 
-/** Where a location is reached. */
 const host = (location: string) =>
   location === "us"
     ? `https://aiplatform.${location}.rep.googleapis.com`
