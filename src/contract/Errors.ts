@@ -126,11 +126,6 @@ export const statuses: Readonly<Record<string, ReturnType<typeof refusal>>> = {
   "504": refusal("The request took longer than it may.", "the reply took longer than a request may take", "api_error")
 }
 
-const ofStatus = <E extends ApiError | MessagesError>(Class: new (fields: ErrorFields) => E, status: number) =>
-  Schema.instanceOf(Class)
-    .check(Schema.makeFilter((error) => error.status === status))
-    .annotate({ description: statuses[String(status)]?.meaning ?? "" })
-
 /** A body, and the error of a class that it is; `encode` writes it. */
 const errorOf =
   <S extends Schema.Codec<{ readonly error: Omit<ErrorFields, "status"> }>, E extends ApiError | MessagesError>(
@@ -141,7 +136,9 @@ const errorOf =
   (status: number) =>
     body.pipe(
       Schema.decodeTo(
-        ofStatus(Class, status),
+        Schema.instanceOf(Class)
+          .check(Schema.makeFilter((error) => error.status === status))
+          .annotate({ description: statuses[String(status)]?.meaning ?? "" }),
         SchemaTransformation.transform<E, S["Type"]>({ decode: ({ error }) => new Class({ status, ...error }), encode })
       ),
       HttpApiSchema.status(status)

@@ -3,6 +3,7 @@
  * any size: the model judges them, unless they are removed before (docs/api.md#messages).
  */
 import { Schema, SchemaTransformation } from "effect"
+import { textOf } from "../wire/json.ts"
 import {
   type AsJson,
   described,
@@ -42,12 +43,10 @@ const customTool = object({
 
 /** Characters of betas, at most; each takes time, because it is looked up and, where it is unknown, named. */
 const maxBetas = 16_384
-const fewBetas = Schema.makeFilter<Schema.Json>(
-  (given) =>
-    [given].flat().reduce((size: number, beta) => size + 1 + (typeof beta === "string" ? beta.length : 0), -1) <=
-    maxBetas,
-  { message: `at most ${maxBetas.toLocaleString("en-US")} characters`, toJsonSchema: () => ({}) }
-)
+const fewBetas = Schema.makeFilter<Schema.Json>((given) => [given].flat().map(textOf).join(",").length <= maxBetas, {
+  message: `at most ${maxBetas.toLocaleString("en-US")} characters`,
+  toJsonSchema: () => ({})
+})
 
 const vendorTypes = [
   "bash_",

@@ -38,11 +38,6 @@ export class Caller extends Context.Service<Caller, CallerIdentity>()("gateway/c
 /** IDs of callers without a key: by a token, or by a certificate (docs/identity.md). */
 export const isCallerId = (id: string): boolean => /^(?:jwt|crt)_[0-9a-f]{24}$/.test(id)
 
-/** The key as the document shows it. */
-export const securitySchemes = {
-  apiKey: { description: "The key that the operator gave you.", type: "apiKey", name: "x-api-key", in: "header" }
-}
-
 /**
  * Every endpoint but `/health` wants the key in `x-api-key`; `Authorization` is ignored. The middleware reads the header itself:
  * `HttpApiSecurity` would decode all headers by a schema for it, and take eleven operations of the runtime where this takes two.

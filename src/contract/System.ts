@@ -7,29 +7,19 @@ import { boolean, described, int, named, string } from "./fields.ts"
 import { ApiKey } from "./Security.ts"
 import { service, version } from "./version.ts"
 
+const example = { id: "claude-sonnet-4-5:il5", object: "model", created: 1_759_104_000, owned_by: "anthropic" } as const
+
 export const ModelObject = Schema.Struct({
   id: string("The composite ID to use in requests.", "claude-sonnet-4-5:il5"),
   object: Schema.Literal("model"),
   created: int("When the model was added, in seconds since 1970.", 1_759_104_000),
   owned_by: string("Who made the model.", "anthropic")
-}).annotate(
-  named("Model", "A model at a level.", {
-    id: "claude-sonnet-4-5:il5",
-    object: "model",
-    created: 1_759_104_000,
-    owned_by: "anthropic"
-  })
-)
+}).annotate(named("Model", "A model at a level.", example))
 
 export const ModelList = Schema.Struct({
   object: Schema.Literal("list"),
   data: described(Schema.Array(ModelObject), "One entry for each composite ID.")
-}).annotate(
-  named("ModelList", "What the key may use.", {
-    object: "list",
-    data: [{ id: "claude-sonnet-4-5:il5", object: "model", created: 1_759_104_000, owned_by: "anthropic" }]
-  })
-)
+}).annotate(named("ModelList", "What the key may use.", { object: "list", data: [example] }))
 
 const health = {
   service: string("The service's name.", service),

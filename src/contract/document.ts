@@ -7,7 +7,6 @@ import type { Purpose } from "../catalog/names.ts"
 import { isObject } from "../wire/json.ts"
 import { statuses } from "./Errors.ts"
 import type { Endpoint } from "./facts.ts"
-import { securitySchemes } from "./Security.ts"
 
 const header = (description: string, schema: Readonly<Record<string, unknown>>, example: unknown) => ({
   description,
@@ -56,6 +55,8 @@ const served = ["x-gateway-served-by", "x-gateway-served-level", "x-gateway-serv
 const requests = ["x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"] as const
 const tokens = ["x-ratelimit-limit-tokens", "x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"] as const
 
+const apiKey = { description: "The key that the operator gave you.", type: "apiKey", name: "x-api-key", in: "header" }
+
 /** Refusals from before the key is looked at. */
 const beforeKey: ReadonlySet<string> = new Set(["401", "405", "417", "431"])
 /** What may be answered after the tokens of a reply were put aside. */
@@ -74,8 +75,7 @@ const headersOf = ({ purpose, surface }: Endpoint, status: string): ReadonlyArra
     ...has(messages && status !== "431", "request-id"),
     "link",
     ...has(status === "405", "allow"),
-    ...has(inference && afterCloud.has(status), ...served),
-    ...has(inference && afterCloud.has(status), "x-gateway-adjusted"),
+    ...has(inference && afterCloud.has(status), ...served, "x-gateway-adjusted"),
     ...has(purpose === "messages" && afterCloud.has(status), "x-gateway-thinking-adjusted"),
     ...has(failed, "x-should-retry"),
     ...has(failed && waits.has(status), "retry-after"),
@@ -207,7 +207,7 @@ export const completeDocument =
       ...plainer,
       info: { ...object(plainer.info), contact: { name: "The operator of this gateway" } },
       paths,
-      components: { ...components, headers, securitySchemes }
+      components: { ...components, headers, securitySchemes: { apiKey } }
     }
   }
 

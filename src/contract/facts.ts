@@ -3,18 +3,24 @@ import { Context, Record } from "effect"
 import { type HttpApiEndpoint, OpenApi } from "effect/http-api"
 import { isPurpose, type Purpose, type SurfaceName, surfaces } from "../catalog/names.ts"
 
-interface Facts {
+export interface Endpoint {
   /** The name in records and metrics; undefined for what is not recorded. */
   readonly surface: SurfaceName | undefined
+  /** What its model IDs are resolved for; undefined where it takes none. */
+  readonly purpose: Purpose | undefined
+  readonly method: string
+  readonly path: string
 }
-class EndpointFacts extends Context.Service<EndpointFacts, Facts>()("gateway/contract/EndpointFacts") {}
+class EndpointFacts extends Context.Service<EndpointFacts, Pick<Endpoint, "surface">>()(
+  "gateway/contract/EndpointFacts"
+) {}
 
 const aboutStreams =
   "With `stream: true` the reply is a stream of server-sent events. It is complete only with its last event; an error event ends it too."
 
 /** Annotates an endpoint: what records call it, and what the document says of it. `stream` is a sample of its stream. */
 export const operation = (
-  surface: Facts["surface"],
+  surface: SurfaceName | undefined,
   identifier: string,
   summary: string,
   about: string,
@@ -26,13 +32,6 @@ export const operation = (
 
 /** Annotates a group of endpoints with what the document says of it. */
 export const section = (title: string, description: string) => OpenApi.annotations({ title, description })
-
-export interface Endpoint extends Facts {
-  /** What its model IDs are resolved for; undefined where it takes none. */
-  readonly purpose: Purpose | undefined
-  readonly method: string
-  readonly path: string
-}
 
 interface Group {
   readonly endpoints: Readonly<Record<string, Pick<HttpApiEndpoint.Top, "annotations" | "method" | "path">>>

@@ -15,9 +15,6 @@ const literals = (ast: SchemaAST.AST | undefined): ReadonlyArray<string> => {
   return ast?._tag === "Union" ? ast.types.flatMap(literals) : []
 }
 
-const fieldOf = (ast: SchemaAST.AST, name: string): SchemaAST.AST | undefined =>
-  ast._tag === "Objects" ? ast.propertySignatures.find((property) => property.name === name)?.type : undefined
-
 type Members = ReadonlyArray<Schema.Codec<unknown, unknown>>
 type Member<M extends Members> = Schema.Codec<M[number]["Type"], M[number]["Encoded"]>
 
@@ -34,7 +31,10 @@ const otherThan = (names: ReadonlyArray<string>, elsewhere: ReadonlyArray<string
   )
 }
 
-const typeOf = (member: Members[number]) => fieldOf(Schema.toEncoded(member).ast, "type")
+const typeOf = (member: Members[number]): SchemaAST.AST | undefined => {
+  const { ast } = Schema.toEncoded(member)
+  return ast._tag === "Objects" ? ast.propertySignatures.find(({ name }) => name === "type")?.type : undefined
+}
 
 const typesOf = (members: Members): ReadonlyArray<string> => members.flatMap((member) => literals(typeOf(member)))
 
