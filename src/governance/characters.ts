@@ -36,7 +36,6 @@ export const terminators = characters(new RegExp(String.raw`[\0- \x7f"'<>\\^\`|$
 const hostEnds = characters(new RegExp(String.raw`[\0-,/:-@[-\`{-\x7f${wideEnds}]`), 0x10000)
 
 const code = (character: string): number => character.charCodeAt(0)
-export const dot = code(".")
 export const slash = code("/")
 export const colon = code(":")
 export const backslash = code("\\")

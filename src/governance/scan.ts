@@ -1,7 +1,7 @@
 /** The outbound destinations that a tool call names (docs/api.md#governance-flag). */
 import { printText } from "../wire/print.ts"
 import { type Slices, sliceCharacters } from "../wire/slices.ts"
-import { type Characters, colon, digits, unescapeJson } from "./characters.ts"
+import { unescapeJson } from "./characters.ts"
 import { hiddenInBase64, undisguise } from "./disguise.ts"
 import { bareHosts, shares } from "./hosts.ts"
 import {
@@ -61,20 +61,8 @@ const maxEscapeLevels = 8
  */
 export type ScanMode = "spec" | "strict"
 
-const openBracket = 0x5b
-/** What may begin or mark a destination: 1 a colon, 2 a digit, 3 an opening bracket. Nothing else is looked at. */
-const marks: Characters = Uint8Array.from({ length: 128 }, (_, at) =>
-  at === colon ? 1 : digits[at] === 1 ? 2 : at === openBracket ? 3 : 0
-)
-
-const nextMark = (text: string, from: number, to: number): number => {
-  let at = from
-  for (; at < to; at++) {
-    const character = text.charCodeAt(at)
-    if (character < 128 && marks[character] !== 0) break
-  }
-  return at
-}
+/** What may begin or mark a destination. Nothing else is looked at. */
+const marks = /[:\d[]/
 
 interface Sink {
   readonly found: (destination: string) => void
@@ -89,22 +77,24 @@ function* pass(text: string, sink: Sink): Slices<void> {
   let floor = 0
   let at = 0
   let until = sliceCharacters
-  for (;;) {
-    at = nextMark(text, at, Math.min(text.length, until))
-    if (at >= text.length) break
-    if (at >= until) {
-      yield
+  while (at < text.length) {
+    const ahead = text.slice(at, until).search(marks)
+    if (ahead < 0) {
+      at = Math.max(at, until)
       until = at + sliceCharacters
+      if (at < text.length) yield
       continue
     }
-    const mark = marks[text.charCodeAt(at)]
+    at += ahead
+    const mark = text[at]
     let place: Place | undefined
     let next = at + 1
-    if (mark === 1) place = readUri(floor, at) ?? wholeIpv6(text, floor, at)
-    else if (mark === 2) {
+    if (mark === ":") place = readUri(floor, at) ?? wholeIpv6(text, floor, at)
+    else if (mark === "[") place = bracketedIpv6(text, floor, at)
+    else {
       next = numbersEnd(text, at)
       if (isAddress(text, floor, at, next)) place = placeOf(text, at, addressEnd(text, next))
-    } else place = bracketedIpv6(text, floor, at)
+    }
     if (place === undefined) at = next
     else {
       if (sink.gap !== undefined && place.start > floor) yield* sink.gap(floor, place.start)

@@ -1,18 +1,6 @@
 /** Where a URI or an address ends, and in which ways it may be read. */
 import { isIPv6 } from "node:net"
-import {
-  breaks,
-  characters,
-  colon,
-  digits,
-  dot,
-  farthest,
-  hexDigits,
-  is,
-  slash,
-  terminators,
-  unitAt
-} from "./characters.ts"
+import { breaks, characters, colon, digits, farthest, hexDigits, is, slash, terminators, unitAt } from "./characters.ts"
 import { longestHost, schemeStart, type Uri, uriAt, written } from "./uriStart.ts"
 
 /** Punctuation, and what is drawn as nothing: part of a URI, but not its last character. */
@@ -152,17 +140,8 @@ export const makeUriReader = (text: string): ((floor: number, at: number) => Pla
 // Addresses
 
 /** The end of the run of numbers and single dots that starts at `start`. */
-export const numbersEnd = (text: string, start: number): number => {
-  let at = start
-  const last = start + farthest
-  while (
-    at < last &&
-    (is(digits, unitAt(text, at)) || (unitAt(text, at) === dot && is(digits, unitAt(text, at + 1))))
-  ) {
-    at++
-  }
-  return at
-}
+export const numbersEnd = (text: string, start: number): number =>
+  start + text.slice(start, start + farthest).search(/(?!\d|\.\d)/)
 
 const longestProduct = 64
 /** `Chrome/` before `120.0.0.0`; a network's address after `tcp/`, `/proxy/` or `10.0.0.1/` is none. */
@@ -182,11 +161,8 @@ const hasPort = (text: string, end: number): boolean => unitAt(text, end) === co
 
 /** The end of an address with its port and its path, query or fragment, where it has them. */
 export const addressEnd = (text: string, end: number): number => {
-  let at = end
-  if (hasPort(text, end)) {
-    at++
-    while (at - end < farthest && is(digits, unitAt(text, at))) at++
-  }
+  const [port = ""] = /^:\d+/.exec(text.slice(end, end + farthest)) ?? []
+  const at = end + port.length
   return "/?#".includes(text.charAt(at) || " ") ? trimmedEnd(text, end, uriEnd(text, at)) : at
 }
 

@@ -55,7 +55,6 @@ const known = meaningsOf<Reading>(
   ["data", "data"]
 )
 const longestKnown = Math.max(...Array.from(known.keys(), (word) => word.length))
-const lastOfKnown = characters(new RegExp(`[${Array.from(known.keys(), (word) => word.at(-1)).join("")}]`, "i"))
 /** What a shell drops between a scheme and its colon. */
 const breaksAndQuotes = characters(/[\t\n\r\f\b"'`\x7f\\]/)
 
@@ -199,21 +198,10 @@ export const uriAt = (text: string, floor: number, at: number): Uri | undefined 
   knownUri(text, floor, at) ?? brokenUri(text, floor, at)
 
 const knownUri = (text: string, floor: number, at: number): Uri | undefined => {
-  const last = at > floor ? unitAt(text, at - 1) : 0
   const hasSlashes = unitAt(text, at + 1) === slash && unitAt(text, at + 2) === slash
   const start = hasSlashes ? schemeStart(text, floor, at) : at
   // A single letter is a Windows drive.
   const hasScheme = at - start > 1
-  if (hasScheme) {
-    const first = unitAt(text, at + 3)
-    const isWhole = !is(breaksAndQuotes, first) && first !== slash
-    if (isWhole && !is(breaks, start > floor ? unitAt(text, start - 1) : 0))
-      return { start, body: at + 3, authority: true }
-  }
-  // A cheap way out, for most colons are none of this.
-  const mayBeQuoted = hasSlashes && !hasScheme
-  const mayPrecede = hasScheme || is(lastOfKnown, last) || is(mayBeQuoted ? breaksAndQuotes : breaks, last)
-  if (!mayPrecede) return undefined
   let slashes = 0
   let quote = 0
   let body = at + 1
@@ -231,7 +219,7 @@ const knownUri = (text: string, floor: number, at: number): Uri | undefined => {
   }
   const [first = start, reading] =
     knownBefore(text, floor, at, breaks) ??
-    (mayBeQuoted ? knownBefore(text, floor, at, breaksAndQuotes) : undefined) ??
+    (hasSlashes && !hasScheme ? knownBefore(text, floor, at, breaksAndQuotes) : undefined) ??
     []
   if (slashes % 2 === 1 && isPattern(text, first, body)) return undefined
   if (reading !== undefined && first <= start) {
