@@ -57,12 +57,12 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
     ledger.settle(id, charges).pipe(
       Effect.retry(untilBack),
       Effect.onInterrupt(() =>
-        Effect.forEach(charges, ({ account, amount }) =>
-          amount === 0
-            ? Effect.void
-            : Effect.logError("What was used was not charged to the quota").pipe(
-                Effect.annotateLogs({ account: account.name, amount })
-              )
+        Effect.forEach(
+          charges.filter(({ amount }) => amount !== 0),
+          ({ account, amount }) =>
+            Effect.logError("What was used was not charged to the quota").pipe(
+              Effect.annotateLogs({ account: account.name, amount })
+            )
         )
       ),
       Effect.forkIn(scope)
@@ -94,10 +94,10 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
       Effect.catch(({ doubtful }) =>
         doubtful === true ? Effect.andThen(settleLater(id, charges()), Effect.fail(lost)) : Effect.fail(lost)
       ),
-      Effect.filterOrElse(
+      Effect.filterOrFail(
         ({ granted }) => granted,
         // A ledger that refuses names what does not fit.
-        (held) => Effect.fail(limitRefusal(demands, held, wanted.prices?.currency) ?? lost)
+        (held) => limitRefusal(demands, held, wanted.prices?.currency) ?? lost
       )
     )
     const held = yield* Effect.acquireRelease(hold, () => settle)

@@ -1,5 +1,5 @@
 /** How often and how much at a time a key and its team may ask (docs/api.md#authentication). */
-import { Context, Duration, Effect, Layer } from "effect"
+import { Context, Duration, Effect, Exit, Layer, Scope } from "effect"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { plural } from "../wire/plural.ts"
@@ -47,16 +47,12 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
     const demands = limits.map(
       ({ limit, user }): Demand => ({ account: { name: `${user}:streams`, keep }, limit, amount: 1, least: 1 })
     )
+    const nothing = demands.map(({ account }) => ({ account, amount: 0 }))
     const id = crypto.randomUUID()
     const holdIn = (ledger: Ledger["Service"]) =>
       Effect.map(ledger.hold({ id, demands, lease }), (held) => ({ held, ledger }))
-    const releaseIn = (ledger: Ledger["Service"]) =>
-      ledger.settle(
-        id,
-        demands.map(({ account }) => ({ account, amount: 0 }))
-      )
     /** A slot that is not given back holds up the key and its team until the end of its lease; then it is free anyway. */
-    const releaseLater = Effect.retry(releaseIn(shared), untilBack).pipe(
+    const releaseLater = Effect.retry(shared.settle(id, nothing), untilBack).pipe(
       Effect.timeoutOption(lease),
       Effect.forkIn(scope),
       Effect.asVoid
@@ -71,17 +67,14 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
         ({ held }) => noStream(limits.filter(({ limit }, n) => (held.shares[n]?.held ?? 0) >= limit))
       )
     )
-    let over = false
-    const release = ({ ledger }: { readonly ledger: Ledger["Service"] }) =>
-      Effect.suspend(() => {
-        if (over) return Effect.void
-        over = true
-        // What the local count does says nothing of the store.
-        return ledger === shared
-          ? Effect.catch(watchStreams(releaseIn(shared)), () => releaseLater)
-          : Effect.ignore(releaseIn(ledger))
-      })
-    return release(yield* Effect.acquireRelease(acquire, release))
+    const slot = yield* Scope.fork(yield* Effect.scope)
+    yield* Effect.acquireRelease(acquire, ({ ledger }) =>
+      // What the local count does says nothing of the store.
+      ledger === shared
+        ? Effect.catch(watchStreams(shared.settle(id, nothing)), () => releaseLater)
+        : Effect.ignore(local.settle(id, nothing))
+    ).pipe(Scope.provide(slot))
+    return Scope.close(slot, Exit.void)
   })
   return { take, stream }
 })

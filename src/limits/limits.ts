@@ -63,15 +63,10 @@ export interface Limit {
 
 /** The limits of one kind, the key's first. */
 export const limitsOf = (caller: CallerIdentity, what: LimitName): ReadonlyArray<Limit> => {
-  const { team } = caller
-  const own = caller[what]
-  const shared = team?.[what]
-  return [
-    ...(own === undefined ? [] : [{ owner: callerTitle(caller), user: caller.id, limit: own }]),
-    ...(team === undefined || shared === undefined
-      ? []
-      : [{ owner: `The team ${team.name}`, user: teamUser(team.name), limit: shared }])
-  ]
+  const { id, team } = caller
+  const own = { owner: callerTitle(caller), user: id, limit: caller[what] }
+  const shared = team && { owner: `The team ${team.name}`, user: teamUser(team.name), limit: team[what] }
+  return [own, shared].filter((one): one is Limit => one?.limit !== undefined)
 }
 
 const has = (caller: CallerIdentity, what: LimitName): boolean => limitsOf(caller, what).length > 0

@@ -12,7 +12,7 @@
 import { createPrivateKey, createPublicKey, hash, type KeyObject, randomBytes, sign, verify } from "node:crypto"
 import { Effect, Result, Schema } from "effect"
 import { type AuditEvent, eventOf } from "../audit/Audit.ts"
-import { isObject, type Json } from "../wire/json.ts"
+import { isObject, type Json, readObject } from "../wire/json.ts"
 import { fail, rephrase } from "../wire/OperatorError.ts"
 import { readOwned } from "./files.ts"
 import { ocsfEvent, ocsfPlace } from "./ocsf.ts"
@@ -165,14 +165,10 @@ export type Linked = NonNullable<ReturnType<typeof linkOf>>
 export const lastHead = (text: string): Head | undefined => {
   // What stands after the last line feed is not whole.
   for (const line of text.split("\n").slice(0, -1).reverse()) {
-    try {
-      const linked = linkOf(line, JSON.parse(line))
-      if (linked === undefined) continue
-      const { instance, seq } = linked.link
-      return { instance, seq, digest: linked.digest }
-    } catch {
-      // Half a line.
-    }
+    const linked = linkOf(line, readObject(line))
+    if (linked === undefined) continue
+    const { instance, seq } = linked.link
+    return { instance, seq, digest: linked.digest }
   }
   return undefined
 }
