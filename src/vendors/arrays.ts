@@ -1,5 +1,5 @@
-/** Arrays and bounds in the parameters of a tool, as Anthropic and OpenAI take them (docs/upstreams.md#arrays-in-parameters). */
-import { compact, isObject, type Json, type JsonObject, textOf } from "../wire/json.ts"
+/** Arrays, bounds and what is required in the parameters of a tool, as Anthropic and OpenAI take them (docs/upstreams.md#arrays-in-parameters). */
+import { arrayOf, compact, isObject, type Json, type JsonObject, objectOf, textOf, without } from "../wire/json.ts"
 
 const maps: ReadonlySet<string> = new Set([
   ...["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"]
@@ -29,9 +29,27 @@ const changed = (schema: JsonObject, change: Change): JsonObject => {
 /** Gets a keyword that another takes the place of. */
 type OnChange = (from: string, to: string) => void
 
-/** What older drafts say in other keywords, in those of draft 2020-12: tuples (`items: […]`) and bounds (`exclusiveMinimum: true`). */
-export const withCurrentDraft = (schema: JsonObject, onChange: OnChange): JsonObject =>
-  changed(schema, (given) => withNumbers(withPrefixItems(given, onChange), onChange))
+/**
+ * What older drafts say in other keywords, in those of draft 2020-12: tuples (`items: […]`), bounds (`exclusiveMinimum: true`) and
+ * properties that say themselves that they are required (`required: true`).
+ */
+export const withCurrentDraft = (schema: JsonObject, onChange: OnChange): JsonObject => {
+  const listed = changed(schema, (given) => withRequired(given, onChange))
+  return changed(listed, (given) => withNumbers(withPrefixItems(withoutFlag(given), onChange), onChange))
+}
+
+const withoutFlag = (given: JsonObject): JsonObject =>
+  typeof given.required === "boolean" ? without(given, ["required"]) : given
+
+/** The list of those that say so. */
+const withRequired = (given: JsonObject, onChange: OnChange): JsonObject => {
+  const own = Object.entries(objectOf(given.properties)).flatMap(([name, property]) =>
+    objectOf(property).required === true ? [name] : []
+  )
+  if (own.length === 0) return given
+  onChange("properties.required", "required")
+  return { ...given, required: [...new Set([...arrayOf(given.required), ...own])] }
+}
 
 /** A tuple, or a reference into one. */
 const withPrefixItems = (given: JsonObject, onChange: OnChange): JsonObject => {

@@ -26,11 +26,11 @@ export const parametersOf = (tool: Tool): JsonObject => {
 
 /** The same for Anthropic: no combined schema at the root, and keywords of the current draft. What changes is named. */
 export const flatParametersOf = (tool: Tool, adjusted: Adjusted): JsonObject => {
-  const given = parametersOf(tool)
+  const change = (from: string, to: string) => adjusted.changed("tools.function.parameters", from, to)
+  const given = withCurrentDraft(parametersOf(tool), change)
   const combined = combining.filter((keyword) => keyword in given)
-  for (const keyword of combined) adjusted.changed("tools.function.parameters", keyword, "properties")
-  const schema = combined.length > 0 ? flatParameters(given) : given
-  return withCurrentDraft(schema, (from, to) => adjusted.changed("tools.function.parameters", from, to))
+  for (const keyword of combined) change(keyword, "properties")
+  return combined.length > 0 ? flatParameters(given) : given
 }
 
 /** The same for OpenAI, which takes two more keywords as little at the root, and no array without items. */

@@ -12,7 +12,8 @@ const sent = (route: typeof sonnet, properties: JsonObject) => {
   const { input_schema, function: called, functionDeclarations, parameters } = objectOf(first)
   const declared = objectOf(arrayOf(functionDeclarations)[0]).parametersJsonSchema
   const schema = objectOf(input_schema ?? parameters ?? declared ?? objectOf(called).parameters)
-  return { properties: schema.properties, named: adjusted.filter((entry) => entry.startsWith("tools")) }
+  const required = schema.required === undefined ? {} : { required: schema.required }
+  return { properties: schema.properties, ...required, named: adjusted.filter((entry) => entry.startsWith("tools")) }
 }
 const claude = [sonnet, opusBedrock]
 const gpt = [azure, terra, oss]
@@ -94,6 +95,27 @@ it.each([...claude, ...gpt])("exclusive bounds are numbers, as draft 2020-12 has
     named: named.map((change) => `tools.function.parameters:${change}`)
   })
   assert.deepStrictEqual(sent(route, numbers), { properties: numbers, named: [] })
+})
+
+/** Properties that say themselves whether they are required, as draft 3 has them. */
+const flagged: JsonObject = {
+  to: { ...string, required: true },
+  cc: { ...string, required: false },
+  all: { type: "array", items: { type: "object", required: true, properties: { a: { required: true } } } },
+  required: { type: "boolean", default: { required: true } }
+}
+const lists: JsonObject = {
+  to: string,
+  cc: string,
+  all: { type: "array", items: { type: "object", required: ["a"], properties: { a: {} } } },
+  required: { type: "boolean", default: { required: true } }
+}
+
+it.each([...claude, ...gpt])("what is required is a list, as since draft 4 ($model.id)", (route) => {
+  const named = ["tools.function.parameters:properties.required->required"]
+  assert.deepStrictEqual(sent(route, flagged), { properties: lists, required: ["to"], named })
+  const optional = { cc: flagged.cc ?? null }
+  assert.deepStrictEqual(sent(route, optional), { properties: { cc: string }, named: [] })
 })
 
 it("Gemini gets them as they are", () => {
