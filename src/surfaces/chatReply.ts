@@ -10,7 +10,7 @@ import type { Completion, CompletionChunk, Usage } from "../contract/ChatReply.t
 import { apiErrorBody } from "../contract/Errors.ts"
 import type { Governance } from "../contract/Governance.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
-import type { Frame, Frames, Progress, Protocol } from "../stream/Frame.ts"
+import type { Frame, Progress, Protocol } from "../stream/Frame.ts"
 import { listsOf } from "../vendors/answer.ts"
 import type { Ending, Piece, ReplyReader } from "../vendors/Dialect.ts"
 import type { JsonObject } from "../wire/json.ts"
@@ -40,7 +40,6 @@ const makeCall = (id: string, name: string, args: string, extra: JsonObject | un
   ...(extra === undefined ? {} : { extra_content: extra })
 })
 
-/** Token counts in the chat format. */
 export const makeUsage = ({ input, output, cached, cacheWrites, reasoning }: Tokens): Usage => ({
   prompt_tokens: input,
   completion_tokens: output,
@@ -117,7 +116,6 @@ export const renderCompletion = (
   ...(governance === undefined ? {} : { x_gateway_governance: governance })
 })
 
-/** A whole reply, as the surface answers it. */
 export const chatAnswer = (
   { heading, inputEstimate, reader }: Asked & { readonly reader: ReplyReader },
   { body, bytes }: Pick<Reply, "body" | "bytes">
@@ -146,7 +144,6 @@ export const chunkWriter = ({ includeUsage, id, created, model }: Heading & { re
     return JSON.stringify(chunk)
   }
   return {
-    /** The first chunk. */
     role: print({ index: 0, delta: { role: "assistant" }, finish_reason: null }),
     /** The chunk of a piece; undefined for one without a delta. */
     write: (piece: Piece): string | undefined => {
@@ -187,34 +184,36 @@ const deltaOf = (piece: Piece): Delta | undefined => {
   }
 }
 
-const done: Frame = { data: "[DONE]" }
-
 const callPiece = (piece: Piece): CallPiece | undefined => {
   switch (piece.type) {
     case "call":
       return { type: "start", key: piece.index, id: piece.id, name: piece.name }
     case "arguments":
       return { type: "append", key: piece.index, text: piece.text }
+    case "call-end":
+      return { type: "end", key: piece.index }
     default:
       return undefined
   }
 }
 
-/** Makes the frames of one stream: the chunks of its pieces, with the pieces of its calls. */
-const frameWriter = (options: Heading & { readonly includeUsage: boolean }) => {
-  const writer = chunkWriter(options)
+export const chatProtocol = (asked: Asked & { readonly reader: ReplyReader }): Protocol => {
+  const { heading, includeUsage, inputEstimate, reader } = asked
+  const writer = chunkWriter({ ...heading, includeUsage })
+  const progress: Progress = { end: undefined, bytes: 0 }
   let frames: Array<Frame> = []
-  /** Ends of calls, which have no chunk of their own: they go with the next frame. */
-  let ends: Array<CallPiece> = []
+  /** Pieces of calls, which go with the next frame: the end of a call has none of its own. */
+  let calls: Array<CallPiece> = []
   let begun = false
   /** No text and no call has come yet. */
   let silent = true
-  let bytes = 0
+  /** How many events of the cloud have come. */
+  let events = 0
+  let ending: Ending | undefined
 
-  const add = (frame: Frame, call?: CallPiece): void => {
-    const calls = call === undefined ? ends : [...ends, call]
+  const add = (frame: Frame): void => {
     frames.push(calls.length === 0 ? frame : { ...frame, calls })
-    ends = []
+    calls = []
   }
 
   /** Emits the first chunk, once. */
@@ -225,48 +224,17 @@ const frameWriter = (options: Heading & { readonly includeUsage: boolean }) => {
 
   const push = (piece: Piece): void => {
     if (piece.type !== "extra") silent = false
-    if ("text" in piece) bytes += Buffer.byteLength(piece.text)
-    if (piece.type === "call-end") {
-      ends.push({ type: "end", key: piece.index })
-      return
-    }
-    begin()
+    if ("text" in piece) progress.bytes += Buffer.byteLength(piece.text)
     const data = writer.write(piece)
-    if (data !== undefined) add({ data }, callPiece(piece))
+    if (data !== undefined) begin()
+    const call = callPiece(piece)
+    if (call !== undefined) calls.push(call)
+    if (data !== undefined) add({ data })
   }
-
-  return {
-    begin,
-    push,
-    /** Emits the final chunk, with the flag where there is one. */
-    finish: (ending: Ending): void => {
-      // Empty content rather than none, so that callers can send the message back.
-      if (silent) push({ type: "text", text: "" })
-      const flagged = (governance: Governance): Frames => [{ data: writer.finish(ending, governance) }]
-      add({ data: writer.finish(ending, undefined), flagged })
-      add(done)
-    },
-    bytes: () => bytes,
-    /** The frames since the last time. */
-    take: (): ReadonlyArray<Frame> => {
-      const all = frames
-      frames = []
-      return all
-    }
-  }
-}
-
-export const chatProtocol = (asked: Asked & { readonly reader: ReplyReader }): Protocol => {
-  const { heading, includeUsage, inputEstimate, reader } = asked
-  const writer = frameWriter({ ...heading, includeUsage })
-  const progress: Progress = { end: undefined, bytes: 0 }
-  /** How many events of the cloud have come. */
-  let events = 0
-  let ending: Ending | undefined
 
   /** The cloud's counts at its end; an estimate from what has come where there are none. */
   const usageOf = (counted: Tokens | undefined): Tokens => {
-    const received = { stream: true, events, bytes: writer.bytes() + (reader.unsent?.() ?? 0), inputEstimate }
+    const received = { stream: true, events, bytes: progress.bytes + (reader.unsent?.() ?? 0), inputEstimate }
     return counted !== undefined && isCount(counted, received) ? counted : estimateOf(reader.usage(), received)
   }
 
@@ -277,19 +245,23 @@ export const chatProtocol = (asked: Asked & { readonly reader: ReplyReader }): P
       progress.end = ended.failure
       return
     }
-    for (const piece of pieces) writer.push(piece)
-    ending = { ...ended.success, usage: usageOf(ended.success.usage) }
-    writer.finish(ending)
+    for (const piece of pieces) push(piece)
+    const last: Ending = { ...ended.success, usage: usageOf(ended.success.usage) }
+    ending = last
+    // Empty content rather than none, so that callers can send the message back.
+    if (silent) push({ type: "text", text: "" })
+    add({ data: writer.finish(last, undefined), flagged: (governance) => [{ data: writer.finish(last, governance) }] })
+    add({ data: "[DONE]" })
     progress.end = "complete"
     progress.early = reader.stopped?.() === true
   }
 
-  /** The frames since the last time, and how much of the reply has come. */
   const takeFrames = (): ReadonlyArray<Frame> => {
-    progress.bytes = writer.bytes()
     progress.unsent = reader.unsent?.() ?? 0
     progress.held = reader.held?.() ?? 0
-    return writer.take()
+    const taken = frames
+    frames = []
+    return taken
   }
 
   return {
@@ -297,10 +269,10 @@ export const chatProtocol = (asked: Asked & { readonly reader: ReplyReader }): P
     step: (array) => {
       for (const event of array) {
         events++
-        progress.end = reader.step(event, writer)
+        progress.end = reader.step(event, { push })
         if (progress.end !== undefined) break
         // Thinking emits nothing: the caller gets the first chunk with the cloud's first event anyway.
-        writer.begin()
+        begin()
         if (reader.ended()) finish()
         if (progress.end !== undefined) break
       }
