@@ -34,6 +34,11 @@ const called = (key: number, block: JsonObject): ReadonlyArray<CallPiece> => {
   return block.input === undefined ? [start] : [start, { type: "input", key, value: block.input }]
 }
 
+/** Events that are read, and must have a type. */
+const typed: ReadonlySet<string> = new Set([
+  ...["message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta"]
+])
+
 /** The counts that `message_start` must have, where the cloud has none yet; the totals come later. */
 const uncounted = { input_tokens: 0, output_tokens: 0 }
 
@@ -58,13 +63,14 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
     const name = event ?? type ?? ""
     const key = numberOf(fields.index) ?? -1
     guarded ||= isGuarded(fields)
-    if (!isOneEvent(event, type)) {
+    // Clients parse the data of unknown events, too.
+    const isRead = typed.has(name) ? type === name : read !== undefined || name === "message_stop" || name === "error"
+    if (!isRead || !isOneEvent(event, type)) {
       progress.end = unreadable
       return undefined
     }
     switch (name) {
       case "message_start": {
-        if (type !== name) break
         // It is printed again, with its numbers as they came.
         const exact = objectOf(readExactObject(data))
         const message = objectOf(exact.message)
@@ -74,13 +80,11 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
         return { event: name, data: jsonText({ ...exact, message: shown }), calls }
       }
       case "content_block_start": {
-        if (type !== name) break
         const block = objectOf(objectOf(readExactObject(data)).content_block)
         progress.bytes += outputBytes(block.text) + thoughtBytes(block) + outputBytes(block.input)
         return { event: name, data, calls: called(key, block) }
       }
       case "content_block_delta": {
-        if (type !== name) break
         const delta = objectOf(fields.delta)
         const json = string(delta.partial_json)
         progress.bytes += outputBytes(delta.text) + thoughtBytes(delta) + outputBytes(json)
@@ -89,11 +93,9 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
         return delta.type === "input_json_delta" ? { event: name, data, calls } : { event: name, data }
       }
       case "content_block_stop":
-        if (type !== name) break
         // Ignored for a block that is no call.
         return { event: name, data, calls: [{ type: "end", key }] }
       case "message_delta":
-        if (type !== name) break
         totals = overlayUsage(totals, fields.usage)
         stopReason = textOf(objectOf(fields.delta).stop_reason) ?? stopReason
         waiting = numberOf(totals.output_tokens) === undefined ? objectOf(readExactObject(data)) : undefined
@@ -106,11 +108,8 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
         progress.end = claudeFault(objectOf(fields.error))
         return undefined
       default:
-        // Clients parse the data of unknown events, too.
-        if (read !== undefined) return name === "" ? undefined : { event: name, data }
+        return name === "" ? undefined : { event: name, data }
     }
-    progress.end = unreadable
-    return undefined
   }
 
   /** A `message_delta` that has waited, with the totals so far, of which clients read the output (docs/decisions.md#usage-counts). */
