@@ -47,7 +47,6 @@ const routes = ({ sandbox, settings }: GatewayOptions) => {
   )
 }
 
-/** What a gateway is made from. */
 export interface GatewayOptions {
   readonly settings: GatewaySettings
   readonly clouds: CloudSettings
@@ -119,7 +118,6 @@ const guards = ({ guardsFile: file, markings }: GatewaySettings) =>
     ? Layer.empty
     : lazy(() => import("./http/guardingLayer.ts").then((loaded) => loaded.guardingLayer({ file, markings })))
 
-/** The page on the metrics port, where there is one. */
 const status = ({ metricsPort }: GatewaySettings) =>
   Option.isNone(metricsPort)
     ? Layer.empty

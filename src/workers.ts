@@ -1,6 +1,6 @@
 /** Several processes that share the port (`GATEWAY_WORKERS`): the first process starts, replaces and stops them. */
 import cluster from "node:cluster"
-import { Deferred, Duration, Effect, Option, Schema } from "effect"
+import { Deferred, Duration, Effect, Option, Record, Schema } from "effect"
 import type { GatewaySettings } from "./Settings.ts"
 import { isEveryAddress } from "./settings/fields.ts"
 import { fail, OperatorError, Reported } from "./wire/OperatorError.ts"
@@ -28,10 +28,8 @@ type StartFailure = OperatorError | Reported
 export const metricsPortOf = ({ metricsPort }: Pick<GatewaySettings, "metricsPort">, slot: number) =>
   Option.map(metricsPort, (base) => (base === 0 ? 0 : base + slot))
 
-type Ports = Pick<GatewaySettings, "host" | "port" | "metricsHost" | "metricsPort" | "workers">
-
 /** Why the workers cannot have these metrics ports: a worker that cannot listen is replaced again and again. */
-export const metricsPortsProblem = (settings: Ports): string | undefined => {
+export const metricsPortsProblem = (settings: GatewaySettings): string | undefined => {
   const { host, metricsHost, port, workers } = settings
   const at = (slot: number) => Option.getOrElse(metricsPortOf(settings, slot), () => 0)
   const most = 65_536 - workers
@@ -49,10 +47,7 @@ export const metricsPortsProblem = (settings: Ports): string | undefined => {
 const environmentOf = (settings: GatewaySettings, slot: number) => ({
   GATEWAY_MAX_IN_FLIGHT: String(Math.ceil(settings.maxInFlight / settings.workers)),
   GATEWAY_CLOUD_QUOTA_SHARE: String(settings.cloudQuotaShare / settings.workers),
-  ...Option.match(metricsPortOf(settings, slot), {
-    onNone: () => ({}),
-    onSome: (port) => ({ GATEWAY_METRICS_PORT: String(port) })
-  })
+  ...Record.getSomes({ GATEWAY_METRICS_PORT: Option.map(metricsPortOf(settings, slot), String) })
 })
 
 interface WorkerEnd {

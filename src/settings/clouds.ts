@@ -99,7 +99,7 @@ const azure = Config.all({
     /^[a-z0-9][a-z0-9-]{0,39}$/,
     "must be a name of lowercase letters, digits and '-' such as usgov"
   ).pipe(Config.option),
-  declared: Config.option(boundary("AZURE_OPENAI_ENDPOINT_BOUNDARY")),
+  boundary: Config.option(boundary("AZURE_OPENAI_ENDPOINT_BOUNDARY")),
   apiKey: token("AZURE_OPENAI_API_KEY"),
   /** Part of the authority's path. */
   tenantId: pattern("AZURE_TENANT_ID", /^[A-Za-z0-9][A-Za-z0-9.-]{0,99}$/, "must be a tenant's ID or domain").pipe(
@@ -112,31 +112,26 @@ const azure = Config.all({
   /** Gets the credentials themselves, so it is an address like the others. */
   authorityHost: Config.option(baseUrl("AZURE_AUTHORITY_HOST"))
 }).pipe(
-  Config.flatMap(({ label, declared, ...settings }) => {
-    const row = rowOf("azure", hostOf(settings.endpoint))
+  Config.flatMap(({ label, ...settings }) => {
+    const { hostname, pathname } = new URL(settings.endpoint)
+    const row = rowOf("azure", hostname)
     // Azure's pages also show it with the path that SDKs want, which the gateway adds. A proxy may have any path of its own.
-    const { pathname } = new URL(settings.endpoint)
     if (pathname.endsWith("/openai/v1") || (row !== undefined && pathname.startsWith("/openai"))) {
       return refuse("AZURE_OPENAI_ENDPOINT must end before /openai, such as https://<name>.openai.azure.us")
     }
-    if (row !== undefined) {
-      return Option.isSome(label)
-        ? refuse(
-            "AZURE_OPENAI_REGION must not be set: the endpoint of AZURE_OPENAI_ENDPOINT is Azure's own and says its region"
-          )
-        : Config.succeed({ ...settings, region: row.label ?? "azure", boundary: declared })
+    if (row !== undefined && Option.isSome(label)) {
+      return refuse(
+        "AZURE_OPENAI_REGION must not be set: the endpoint of AZURE_OPENAI_ENDPOINT is Azure's own and says its region"
+      )
     }
-    const isLocal = isLoopback(hostOf(settings.endpoint))
-    if (!isLocal && Option.isNone(declared)) {
+    const isLocal = isLoopback(hostname)
+    if (row === undefined && !isLocal && Option.isNone(settings.boundary)) {
       return refuse(
         `AZURE_OPENAI_ENDPOINT_BOUNDARY is not set: AZURE_OPENAI_ENDPOINT is not Azure's own (https://<name>.openai.azure.us), so it must say what may be served there, ${boundaryExample}`
       )
     }
-    return Config.succeed({
-      ...settings,
-      region: Option.getOrElse(label, () => (isLocal ? loopbackRow.label : "private")),
-      boundary: declared
-    })
+    const own = row === undefined ? (isLocal ? loopbackRow.label : "private") : (row.label ?? "azure")
+    return Config.succeed({ ...settings, region: Option.getOrElse(label, () => own) })
   })
 )
 
@@ -202,7 +197,6 @@ const address = (
   countPlace: Option.getOrUndefined(countPlace)
 })
 
-/** Of the active clouds. */
 export const addressesOf = ({ vertex, bedrock, azure }: CloudSettings) =>
   Arr.getSomes([
     Option.map(vertex, (at) => address("vertex", at.location, at.baseUrl, at.boundary, at.countLocation)),

@@ -110,8 +110,7 @@ export const recordRequest = (
   endedAt: number,
   used: Tokens | undefined
 ): void => {
-  const { firstEventAt, startedAt, surface = "other" } = facts
-  const { caller } = facts
+  const { caller, firstEventAt, startedAt, surface = "other" } = facts
   // Of callers with tokens and certificates there may be any number: every subject of a trusted issuer has an ID.
   const hasKey = by === "key" && caller !== undefined && !isCallerId(facts.keyId ?? "")
   const user = { team: by === "none" ? undefined : caller?.team?.name, key: hasKey ? facts.keyId : undefined }

@@ -30,6 +30,7 @@ import {
 import { Effect, Layer, Tracer } from "effect"
 import { service, version } from "../contract/version.ts"
 import type { Environment } from "../Settings.ts"
+import { readObject, textOf } from "../wire/json.ts"
 import { withoutQuotes } from "./logs.ts"
 import { unitOf } from "./metrics.ts"
 
@@ -207,12 +208,10 @@ const resource = Layer.sync(OtelResource.Resource, () =>
 
 /** The libraries print an error as JSON. Of all that is in it, its message and code. */
 const complaint = (text: string): string => {
-  try {
-    const { message, code } = JSON.parse(text)
-    return [message, code].filter((part) => typeof part === "string" && part !== "").join(" ") || "export failed"
-  } catch {
-    return text
-  }
+  const error = readObject(text)
+  return error === undefined
+    ? text
+    : [error.message, error.code].flatMap((part) => textOf(part) || []).join(" ") || "export failed"
 }
 
 /** What the libraries report goes to the log: a collector that cannot be reached, a setting that is ignored. */

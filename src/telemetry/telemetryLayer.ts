@@ -23,14 +23,11 @@ const exporters = (env: Environment, signal: Signal): ReadonlyArray<string> =>
   (env[`OTEL_${signal.toUpperCase()}_EXPORTER`] || "otlp").split(",").map((name) => name.trim())
 
 /** What is exported over OTLP: nothing without an endpoint. */
-export const exportedSignals = (env: Environment): ReadonlySet<Signal> =>
-  env.OTEL_SDK_DISABLED?.toLowerCase() === "true"
-    ? new Set()
-    : new Set(
-        signals.filter(
-          (signal) => exporterVariable(env, signal, "ENDPOINT") !== undefined && exporters(env, signal).includes("otlp")
-        )
-      )
+export const exportedSignals = (env: Environment): ReadonlySet<Signal> => {
+  if (env.OTEL_SDK_DISABLED?.toLowerCase() === "true") return new Set()
+  const hasEndpoint = (signal: Signal) => exporterVariable(env, signal, "ENDPOINT") !== undefined
+  return new Set(signals.filter((signal) => hasEndpoint(signal) && exporters(env, signal).includes("otlp")))
+}
 
 /** Values that we do not support are logged and ignored, as the OpenTelemetry specification wants it. */
 export const telemetryWarnings = (env: Environment, exported: ReadonlySet<Signal>): ReadonlyArray<string> =>
