@@ -45,6 +45,13 @@ const BUDGET = 29
 
 const TOOL_SEARCH = "tool-search-tool-2025-10-19"
 const CONTEXT_MANAGEMENT = "context-management-2025-06-27"
+/** How the types of tools begin that are known with a beta only. */
+const toolBetas = [
+  ["tool_search_tool_", TOOL_SEARCH],
+  ["memory_", CONTEXT_MANAGEMENT],
+  ["computer_20250124", "computer-use-2025-01-24"],
+  ["computer_20251124", "computer-use-2025-11-24"]
+] as const
 /** Edits of the context, with their betas. */
 const EDITS = {
   clear_tool_uses_20250919: CONTEXT_MANAGEMENT,
@@ -90,9 +97,9 @@ const toolOf = ({ platform, model: { version }, betas }: ClaudeContext): Shape<C
     if (fixed !== undefined) oneOf([fixed])(name, `${path}.${kind}.name`)
     const known = serverTool.test(kind) && !(platform === "bedrock" && kind.startsWith("web_search"))
     insist({ [`tool type '${kind}' is not supported for this model`]: known })
-    const unsearched = `Input tag '${kind}' found using 'type' does not match any of the expected tags: 'bash_20250124', 'custom'`
-    insist({ [unsearched]: betas.includes(TOOL_SEARCH) || !kind.startsWith("tool_search_tool_") }, path)
-    insist({ [unsearched]: betas.includes(CONTEXT_MANAGEMENT) || !kind.startsWith("memory_") }, path)
+    const [, beta] = toolBetas.find(([start]) => kind.startsWith(start)) ?? []
+    const unknown = `Input tag '${kind}' found using 'type' does not match any of the expected tags: 'bash_20250124', 'custom'`
+    insist({ [unknown]: beta === undefined || betas.includes(beta) }, path)
     // A toolset has no name of its own: one of its tools stands for it.
     const member = kind.startsWith("browser") ? "read_page" : "screenshot"
     return { name: stringOf(name) || member, description: kind, schema: {} }

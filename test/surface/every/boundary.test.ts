@@ -98,7 +98,7 @@ describe("messages", () => {
     const got = await send("/v1/messages", message(claude, "hi", { tools }))
     assert.strictEqual(got.status, 200, got.text)
     assert.deepStrictEqual(sent().tools, tools)
-    const betas = ["context-management-2025-06-27", "tool-search-tool-2025-10-19"]
+    const betas = ["computer-use-2025-01-24", "context-management-2025-06-27", "tool-search-tool-2025-10-19"]
     assert.strictEqual(
       got.headers.get("x-gateway-adjusted"),
       betas.map((beta) => `anthropic-beta:unset->${beta}`).join(", ")

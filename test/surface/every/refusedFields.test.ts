@@ -489,7 +489,7 @@ describe("on the wire", () => {
     it("where the field is another kind's", async () => {
       const width = { display_width_px: 1024 }
       const custom = { type: "custom", name: "f", input_schema: { type: "object" } }
-      const computer = { type: "computer_20250124", name: "computer" }
+      const computer = { type: "computer_toolset_20260801" }
       refusalOf = (body) => {
         const at = (body.tools as ReadonlyArray<JsonObject>).findIndex(
           (tool) => tool.type === "custom" && "display_width_px" in tool

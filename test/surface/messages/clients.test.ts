@@ -217,16 +217,26 @@ describe.each(models)("%s", (model) => {
     assert.sameMembers(named, [`anthropic-beta.${beta}:removed`, `${field}:removed`])
   })
 
-  it.each([{}, { "anthropic-beta": "context-management-2025-06-27" }])(
-    "the memory tool goes with its beta: %j",
-    async (headers) => {
-      const given = message(model, "hi", { tools: [{ type: "memory_20250818", name: "memory" }] })
-      const { betas, named } = await create(given, headers)
-      assert.strictEqual(betas, "context-management-2025-06-27")
-      const added = "anthropic-beta:unset->context-management-2025-06-27"
-      assert.deepStrictEqual(named, "anthropic-beta" in headers ? [] : [added])
+  it.each([
+    ["memory", { type: "memory_20250818" }, "context-management-2025-06-27"],
+    [
+      "computer",
+      { type: "computer_20250124", display_width_px: 800, display_height_px: 600 },
+      "computer-use-2025-01-24"
+    ],
+    [
+      "computer",
+      { type: "computer_20251124", display_width_px: 800, display_height_px: 600 },
+      "computer-use-2025-11-24"
+    ]
+  ])("a tool goes with its beta: %s, %j", async (name, kind, beta) => {
+    const given = message(model, "hi", { tools: [{ name, ...kind }] })
+    for (const headers of [{}, { "anthropic-beta": beta }]) {
+      const { body, betas, named } = await create(given, headers)
+      assert.deepStrictEqual([body.tools, betas], [[{ name, ...kind }], beta])
+      assert.deepStrictEqual(named, "anthropic-beta" in headers ? [] : [`anthropic-beta:unset->${beta}`])
     }
-  )
+  })
 
   it("thinking and sampling are as the model takes them", async () => {
     const asked = { thinking: { type: "enabled", budget_tokens: 1024 }, temperature: 1, top_k: null }
