@@ -39,7 +39,7 @@ export const credentialOf = (
 const entra = Effect.fnUntraced(function* (settings: Credentials, network: INetworkModule | undefined) {
   const { authority, scope } = azureCloud(settings)
   const { clientId, tenantId } = settings
-  const proof = proofOf(settings)
+  const proof = Option.getOrUndefined(proofOf(settings))
   const source = `Entra ID (${proof?.name ?? "managed identity"})`
   const failed = credentialError(
     source,
@@ -112,25 +112,22 @@ interface ClientProof {
   readonly read: Effect.Effect<Pick<NodeAuthOptions, "clientSecret" | "clientCertificate" | "clientAssertion">, unknown>
 }
 
-/** How the application proves itself; undefined for a managed identity, where the platform does it. */
-const proofOf = ({ clientCertificatePath, clientSecret, federatedTokenFile }: Credentials): ClientProof | undefined => {
-  if (Option.isSome(clientSecret)) {
-    return { name: "client secret", read: Effect.sync(() => ({ clientSecret: Redacted.value(clientSecret.value) })) }
-  }
-  if (Option.isSome(clientCertificatePath)) {
-    return {
+/** How the application proves itself; none for a managed identity, where the platform does it. */
+const proofOf = ({ clientCertificatePath, clientSecret, federatedTokenFile }: Credentials) =>
+  Option.firstSomeOf<ClientProof>([
+    Option.map(clientSecret, (secret) => ({
+      name: "client secret",
+      read: Effect.sync(() => ({ clientSecret: Redacted.value(secret) }))
+    })),
+    Option.map(clientCertificatePath, (path) => ({
       name: "client certificate",
-      read: Effect.flatMap(readRegularText(clientCertificatePath.value), readCertificate)
-    }
-  }
-  if (Option.isSome(federatedTokenFile)) {
-    return {
+      read: Effect.flatMap(readRegularText(path), readCertificate)
+    })),
+    Option.map(federatedTokenFile, (path) => ({
       name: "workload identity",
-      read: Effect.map(readRegularText(federatedTokenFile.value), (text) => ({ clientAssertion: text.trim() }))
-    }
-  }
-  return undefined
-}
+      read: Effect.map(readRegularText(path), (text) => ({ clientAssertion: text.trim() }))
+    }))
+  ])
 
 const readCertificate = (pem: string) =>
   Effect.try({
@@ -155,7 +152,7 @@ export const azure = (settings: AzureSettings): Cloud => ({
   region: settings.region,
   credential: Option.isSome(settings.apiKey)
     ? "AZURE_OPENAI_API_KEY"
-    : `Entra ID, ${proofOf(settings)?.name ?? "managed identity"}`,
+    : `Entra ID, ${Option.getOrUndefined(proofOf(settings))?.name ?? "managed identity"}`,
   certificate: settings.clientCertificatePath,
   auth: credentialOf(settings),
   framing: () => ({ contentType: "text/event-stream", decoder: sse })

@@ -20,7 +20,7 @@ import { responses } from "../surfaces/responses.ts"
 import { auditOf } from "./authenticate.ts"
 import { Drain } from "./Drain.ts"
 import { Inference } from "./Inference.ts"
-import { CurrentRecord } from "./RequestRecord.ts"
+import { CurrentRecord, failWith } from "./RequestRecord.ts"
 
 const modelOf = ({ id, model }: Entry) => ({
   id,
@@ -47,10 +47,7 @@ export const modelsLayer = HttpApiBuilder.group(
         Effect.flatMap(usable, (list) => {
           const found = list.find(({ id }) => id === params.id)
           if (found !== undefined) return Effect.succeed(modelOf(found))
-          return Effect.flatMap(CurrentRecord, (record) => {
-            record.refuse(noModel)
-            return Effect.fail(apiError(noModel))
-          })
+          return Effect.flatMap(CurrentRecord, (record) => failWith(record, noModel, apiError))
         })
       )
   })

@@ -7,7 +7,7 @@ import { Cause, Clock, Context, Effect, Exit, identity, Option, References, Scop
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { GatewayError, internal, invalid, noRoom } from "../catalog/GatewayError.ts"
 import { endpoints } from "../contract/Api.ts"
-import { apiErrorBody, messagesErrorBody } from "../contract/Errors.ts"
+import { apiErrorBody, MessagesError, messagesErrorBody } from "../contract/Errors.ts"
 import { Quota } from "../limits/Quota.ts"
 import { UsageLog } from "../limits/UsageLog.ts"
 import { usageRecordOf } from "../limits/UsageRecord.ts"
@@ -45,12 +45,9 @@ const isMessages = (path: string): boolean => path === "/v1/messages" || path.st
 
 /** The reply to a request that no endpoint answers, in the error format of its path. */
 export const errorReply = (path: string, error: GatewayError): HttpServerResponse.HttpServerResponse => {
-  if (isMessages(path)) {
-    const failure = messagesError(error)
-    return HttpServerResponse.jsonUnsafe(messagesErrorBody(failure), { status: failure.status })
-  }
-  const failure = apiError(error)
-  return HttpServerResponse.jsonUnsafe(apiErrorBody(failure), { status: failure.status })
+  const failure = isMessages(path) ? messagesError(error) : apiError(error)
+  const body = failure instanceof MessagesError ? messagesErrorBody(failure) : apiErrorBody(failure)
+  return HttpServerResponse.jsonUnsafe(body, { status: failure.status })
 }
 
 const overloaded = new GatewayError({

@@ -22,12 +22,12 @@ export const isEncrypted = (item: Json | undefined): boolean =>
 // Each of these returns the same value where there is nothing to take out.
 
 const withoutEncrypted = (fields: JsonObject): JsonObject => without(fields, [secretField])
-/** An output item without its encrypted reasoning. */
-const itemWithoutEncrypted = (item: Json): Json => (isObject(item) ? withoutEncrypted(item) : item)
 
 export const responseWithoutEncrypted = (response: JsonObject): JsonObject => {
   const items = arrayOf(response.output)
-  const output = items.filter((item) => !isEncrypted(item)).map(itemWithoutEncrypted)
+  const output = items
+    .filter((item) => !isEncrypted(item))
+    .map((item) => (isObject(item) ? withoutEncrypted(item) : item))
   const same = output.length === items.length && output.every((item, at) => item === items[at])
   return same ? response : { ...response, output }
 }

@@ -1,9 +1,10 @@
 /** Arrays, bounds and what is required in the parameters of a tool, as Anthropic and OpenAI take them (docs/upstreams.md#arrays-in-parameters). */
 import { arrayOf, compact, isObject, type Json, type JsonObject, objectOf, textOf, without } from "../wire/json.ts"
 
-const maps: ReadonlySet<string> = new Set([
-  ...["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"]
-])
+/** Keywords whose values are schemas by their names. */
+export const maps: ReadonlySet<string> = new Set(
+  "properties patternProperties dependentSchemas $defs definitions".split(" ")
+)
 /** Keywords whose values are no schemas. */
 export const valueKeywords: ReadonlySet<string> = new Set(["enum", "const", "default", "required", "examples"])
 

@@ -5,7 +5,7 @@
 import { Graph } from "effect"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
-import { valueKeywords } from "../arrays.ts"
+import { maps, valueKeywords } from "../arrays.ts"
 import { pointedAt } from "../flatParameters.ts"
 
 /** Whether the deployment takes `output_config.format`. */
@@ -23,7 +23,6 @@ const formats: ReadonlySet<unknown> = new Set([
   ...["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"]
 ])
 const isScalar = (value: Json): boolean => typeof value !== "object" || value === null
-const maps: ReadonlySet<string> = new Set(["properties", "$defs", "definitions"])
 
 /** Levels of a schema that are looked into. */
 const maxDepth = 64
