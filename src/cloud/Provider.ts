@@ -32,7 +32,6 @@ export interface CallRecord {
   readonly bytesIn: number
   /** The caller's key, which decides the order of regions. */
   readonly keyId: string | undefined
-  /** The span of the request. */
   readonly span: Tracer.AnySpan | undefined
   /** Every attempt is added to it. */
   readonly attempts: Array<Attempt>
@@ -58,7 +57,6 @@ export interface UpstreamCall extends Omit<CallKind, "stream"> {
   readonly deadline?: number | undefined
 }
 
-/** A whole reply: a JSON object. */
 export interface Reply {
   /** The body as it came. */
   readonly bytes: Buffer
@@ -74,7 +72,6 @@ export class Provider extends Context.Service<
     readonly send: (call: UpstreamCall) => Effect.Effect<Reply, GatewayError>
     /** Fails for a reply that is cut, and for a bad frame or an exception frame. */
     readonly stream: (call: UpstreamCall) => Stream.Stream<Event, GatewayError>
-    /** Takes out of a cloud's message what belongs to the operator. */
     readonly scrub: (route: Route) => Scrub
   }
 >()("gateway/cloud/Provider") {}
@@ -98,19 +95,16 @@ export interface Cloud {
     readonly host: (region: string) => string
     /** Path and query. */
     readonly path: (call: CallKind, region: string) => string
-    /** The body as this cloud takes it. */
     readonly message: (call: CallKind, body: JsonObject) => Message
     /** The body of a whole reply in the format of the vendor's own API; undefined where it is not one. */
     readonly reply?: (call: CallKind, body: JsonObject) => JsonObject | undefined
   }
-  /** The region of the settings. */
   readonly region: string
   /** The setting that holds the credential, or what gets it. */
   readonly credential: string
   /** The file of a certificate that is part of it. */
   readonly certificate?: Option.Option<string>
   readonly auth: Effect.Effect<Credential, CredentialError, Scope.Scope>
-  /** How a streamed reply is framed. */
   readonly framing: (call: CallKind) => { readonly contentType: string; readonly decoder: () => Decoder }
   /** What else of the operator's may be in an error message, with what is shown in its place. */
   readonly names?: ReadonlyArray<readonly [name: string, shown: string]>

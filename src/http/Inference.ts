@@ -99,7 +99,6 @@ const make = Effect.gen(function* () {
     // On surfaces for which the operator wants it.
     const toolsOf = settings.screenSurfaces.has(surfaceOf(purpose)) ? surface.tools : undefined
 
-    /** Calls the cloud, and answers with its reply. */
     const answer = (
       { prepared, route }: Ready<P>,
       record: RequestRecord,

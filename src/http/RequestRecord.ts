@@ -49,7 +49,6 @@ const abandoned: ReadonlySet<Outcome> = new Set(["cancelled", "timeout", "idle",
 
 export class RequestRecord extends RequestFacts {
   declare caller: CallerIdentity | undefined
-  /** The ID of a key that is refused. */
   refusedId: string | undefined
   /** What is held of the key's quota. */
   reservation: Reservation | undefined
@@ -59,13 +58,11 @@ export class RequestRecord extends RequestFacts {
   replyHeaders: Readonly<Record<string, string>> = {}
   /** Headers that name what was changed of the request before it was sent (docs/api.md#adjusted-requests). */
   adjustedHeaders: Readonly<Record<string, string>> | undefined
-  /** The request's span, where there is tracing. */
   span: Tracer.AnySpan | undefined
   tokens: Tokens | undefined
   filtered = false
   /** About how many tokens the input is; undefined where nothing is charged. */
   inputEstimate: number | undefined
-  /** The calls to the cloud. */
   readonly attempts: Array<Attempt> = []
   /** What guards did, each once. */
   guardActions: ReadonlyArray<GuardAction> = []
@@ -171,7 +168,6 @@ export class RequestRecord extends RequestFacts {
     return this.held
   }
 
-  /** Gives all of its memory back. */
   release(): void {
     this.takeMemory(-this.held)
   }

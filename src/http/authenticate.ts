@@ -141,7 +141,6 @@ const makeAuthenticate = Effect.gen(function* () {
   }
 })
 
-/** The audit event of a caller that is refused. */
 export const auditOf = (
   { id: key_id, why }: NonNullable<GatewayError["refused"]>,
   { id, source, surface }: RequestRecord

@@ -20,9 +20,7 @@ import { inOneTurn } from "../wire/slices.ts"
 import { compileStrip, kindOf, strip } from "../wire/strip.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
-/** How often one request is sent again. */
 const maxResent = 3
-/** How long a field is remembered, in milliseconds. */
 const rememberedMillis = 3_600_000
 /** How many fields are remembered of a deployment, and how many in all. */
 const maxOfDeployment = 32
@@ -130,7 +128,6 @@ export const learn = (all: ReadonlyArray<Learned>, one: Learned, now: number): R
   return [...kept.filter((other) => other !== oldest), one]
 }
 
-/** A digest of the values at these paths. */
 const digestOf = (body: JsonObject, paths: Paths): string => {
   const values: Array<Json> = []
   strip(body, compileStrip(paths), (_, value) => values.push(value))
@@ -168,7 +165,6 @@ export const makeRefusalMemory = (now: () => number) => {
   }
 }
 
-/** Prepares the request for a route. */
 type PrepareFor<P extends Prepared> = (route: Route) => Result.Result<P, GatewayError>
 
 export const makeResend = () => {

@@ -17,7 +17,6 @@ import type { Slices } from "../wire/slices.ts"
 
 /** A request beside its body. */
 export interface Arrival {
-  /** The gateway's ID of the request. */
   readonly id: string
   /** Milliseconds since the epoch. */
   readonly startedAt: number
@@ -26,13 +25,11 @@ export interface Arrival {
   readonly inputEstimate: number
 }
 
-/** A tool definition as the screen reads it. */
 export interface ScreenedTool {
   readonly name: string
   readonly schema: unknown
 }
 
-/** How many of each are in a request. */
 export interface Counts {
   readonly tools: number
   readonly images: number
@@ -55,7 +52,6 @@ export interface Prepared {
   readonly thinkingAdjusted?: ReadonlySet<string> | undefined
 }
 
-/** A prepared request and its route. */
 export interface Ready<P extends Prepared> {
   readonly route: Route
   readonly prepared: P
@@ -93,7 +89,6 @@ export interface Surface<Request extends NamesModel, P extends Prepared, E exten
   /** The error as the endpoint declares it. */
   readonly error: (error: GatewayError) => E
   readonly counts: (request: Request) => Counts
-  /** The caller's tools, for the screen. */
   readonly tools?: ((request: Request) => ReadonlyArray<ScreenedTool>) | undefined
   /** JSON texts inside a request, which count towards the limits of its body. */
   readonly texts?: ((request: Request) => ReadonlyArray<JsonText>) | undefined

@@ -66,7 +66,6 @@ export const embeddings: Surface<EmbeddingsRequest, PreparedEmbeddings, ApiError
       model
     })
   },
-  /** The JSON text of one vector. */
   answer: ({ base64 }, { body }) =>
     Result.map(reply(body), ({ embedding, tokens }) => ({
       calls: [],

@@ -79,7 +79,6 @@ const uncounted = new Set(
   "max_tokens temperature top_p top_k stop_sequences metadata cache_control service_tier speed".split(" ")
 )
 
-/** The fields of a body that are sent for a count. */
 const countedOf = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   for (const name of Object.keys(body)) {
     if (!counted.includes(name) && !uncounted.has(name) && !isEmptyValue(body[name])) adjusted.removed(name)
@@ -87,7 +86,6 @@ const countedOf = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   return Object.fromEntries(Object.entries(body).filter(([key]) => counted.includes(key)))
 }
 
-/** Why a body is not sent. */
 const refuse = (body: JsonObject): GatewayError | undefined => {
   if (body.thread !== undefined && body.thread !== null) return threadUnsupported
   const refusal =

@@ -68,7 +68,6 @@ const withoutBlocks = (body: JsonObject, isRemoved: IsRemoved, adjusted: Adjuste
   return areSame(given, messages) ? body : { ...body, messages }
 }
 
-/** The body without these edits of the context. */
 const withoutEdits = (body: JsonObject, isRemoved: IsRemoved, adjusted: Adjusted): JsonObject => {
   const { context_management: management, ...rest } = body
   const { gone = [], kept = [] } = Object.groupBy(arrayOf(objectOf(management).edits), (edit) =>

@@ -27,7 +27,6 @@ const string = (value: unknown): string => textOf(value) ?? ""
 export const isCall = ({ type }: JsonObject): boolean =>
   type === "tool_use" || type === "server_tool_use" || type === "mcp_tool_use"
 
-/** The pieces of a call in a block. */
 const called = (key: number, block: JsonObject): ReadonlyArray<CallPiece> => {
   if (!isCall(block)) return []
   const start: CallPiece = { type: "start", key, id: string(block.id), name: string(block.name) }

@@ -98,7 +98,6 @@ export const buildTools = (given: Json | undefined, path: string, adjusted: Adju
 const isNested = ({ function: nested, name, type }: JsonObject): boolean =>
   type === "function" && name === undefined && isObject(nested ?? null)
 
-/** Why a tool of the chat format is refused. */
 export const refuseNested = (given: Json | undefined): string | undefined => {
   const at = arrayOf(given).findIndex((tool) => isNested(objectOf(tool)))
   return at < 0

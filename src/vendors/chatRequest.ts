@@ -61,7 +61,6 @@ export const choiceFor = (chat: ChatRequest, forcible: boolean, adjusted: Adjust
   return "auto"
 }
 
-/** Whether a request wants no more than one call. */
 export const wantsSingleCall = ({ parallel_tool_calls }: ChatRequest): boolean => parallel_tool_calls === false
 
 /** `parallel_tool_calls` for OpenAI's APIs: not available with the least effort (docs/upstreams.md#reasoning-models). */
@@ -199,7 +198,6 @@ export const mediaLimits = { images: 20, files: 5, bytes: 3_500_000, base64: 4_7
 
 type Kind = Model["inputs"][number]
 
-/** The types that are taken. */
 export const mimes: Readonly<Record<Kind, ReadonlyArray<string>>> = {
   image: ["image/jpeg", "image/png", "image/gif", "image/webp"],
   pdf: ["application/pdf"]

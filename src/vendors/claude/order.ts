@@ -79,7 +79,6 @@ export const orderWriter = (model: string) => {
 
 const thinkingField = "messages.extra_content.anthropic.thinking_blocks"
 
-/** `extra_content.anthropic` of a message or of a call. */
 const extraOf = ({ extra_content }: MessageOf<"assistant"> | ToolCall): JsonObject =>
   objectOf(objectOf(extra_content).anthropic)
 
