@@ -71,7 +71,7 @@ const stateOf = (log: Activity["Service"], now: number): ProcessState => ({
 })
 
 const only = (logs: ReadonlyArray<Activity["Service"]>, now: number) => {
-  const [one] = joinDeployments(logs.map((log) => stateOf(log, now))).values()
+  const [one] = Object.values(joinDeployments(logs.map((log) => stateOf(log, now))))
   const { cloud, lastError, minutes = [], model, region } = one ?? {}
   return { cloud, lastError, model, region, hour: hourOf(minutes, now) }
 }

@@ -3,7 +3,7 @@
  * are not messages for the model.
  */
 import { styleText } from "node:util"
-import { Config, Effect, Option, Pull, Queue, Redacted, Schema, Stream, Terminal } from "effect"
+import { Config, Effect, Option, Queue, Redacted, Schema, Stream, Terminal } from "effect"
 import { Command, Flag } from "effect/cli"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientResponse } from "effect/http"
 import { chatAccumulator } from "../../client/accumulate.ts"
@@ -92,17 +92,13 @@ export const explainFailure = (error: unknown, url: string): string => {
   return `${printable(message)}${id === undefined ? "" : dim(` (request ${printable(id)})`)}\n${next}`
 }
 
-const commands = {
+const commands: Readonly<Record<string, readonly [argument: string, description: string]>> = {
   help: ["", "shows this list"],
   model: ["[ID]", "shows the model and the IDs that the key may use, or goes on with another"],
   system: ["[TEXT]", "sets the system message, or removes it"],
   clear: ["", "forgets the conversation; the system message stays"],
   exit: ["", "ends the chat, as Ctrl-D does"]
-} as const
-
-type CommandName = keyof typeof commands
-
-const isCommand = (name: string): name is CommandName => Object.hasOwn(commands, name)
+}
 
 /** A slash and a word of letters is a command; `/etc/hosts` and ` /help` are messages. */
 const commandIn = (text: string) => {
@@ -137,14 +133,9 @@ interface Conversation {
 }
 
 /** Waits for Ctrl-C. Keys are read one by one meanwhile, so that Ctrl-C reaches neither npm nor its shell, which would exit. */
-const interrupted = Effect.gen(function* () {
-  const terminal = yield* Terminal.Terminal
-  const keys = yield* terminal.readInput
-  yield* Queue.take(keys).pipe(
-    Effect.forever,
-    Pull.catchDone(() => Effect.void)
-  )
-}).pipe(Effect.scoped)
+const interrupted = Effect.scoped(
+  Effect.flatMap(Terminal.Terminal, ({ readInput }) => Effect.flatMap(readInput, Queue.collect))
+)
 
 /**
  * Asks line by line until the input ends or, at a terminal, a line is empty. A person goes on after a failure, without the turn
@@ -191,7 +182,7 @@ export const converse = Effect.fnUntraced(function* ({ client, interactive, noti
     if (content) messages = [...asked, { role: "assistant", content }]
   }, Effect.catch(explain))
 
-  const obey = Effect.fnUntraced(function* (name: CommandName, argument: string) {
+  const obey = Effect.fnUntraced(function* (name: string, argument: string) {
     switch (name) {
       case "clear":
         messages = []
@@ -210,6 +201,8 @@ export const converse = Effect.fnUntraced(function* ({ client, interactive, noti
       }
       case "help":
         return yield* reply(helpText)
+      default:
+        return yield* refuse(unknownCommand(name))
     }
   }, Effect.catch(explain))
 
@@ -225,10 +218,6 @@ export const converse = Effect.fnUntraced(function* ({ client, interactive, noti
     }
     const { argument = "", name } = commandIn(text) ?? {}
     if (name === "exit") return
-    if (name !== undefined && !isCommand(name)) {
-      yield* refuse(unknownCommand(name))
-      continue
-    }
     yield* name === undefined ? ask(text) : obey(name, argument)
   }
 })

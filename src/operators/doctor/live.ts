@@ -78,16 +78,14 @@ export const guardsLiveCheck = (settings: GatewaySettings, file: string): Check 
   return ["live guards", Effect.provideService(find, Settings, settings), Duration.minutes(2)]
 }
 
-const prepare = (
-  { id, model: { family } }: Entry,
-  route: Entry
-): Result.Result<Pick<Prepared, "bodies" | "operation">, GatewayError> => {
+const prepare = (route: Entry): Result.Result<Pick<Prepared, "bodies" | "operation">, GatewayError> => {
+  const { family } = route.model
   if (family === "embedding")
     return Result.succeed({ operation: route.deployment.api, bodies: [titan.request("Hello")] })
   const arrival = { id: crypto.randomUUID(), startedAt: 0, headers: {}, inputEstimate: 0 }
   // GPT models refuse fewer.
   const max_tokens = family === "gpt" ? 16 : 1
-  return chat.prepare({ model: id, messages: [{ role: "user", content: "Hello" }], max_tokens }, route, arrival)
+  return chat.prepare({ model: route.id, messages: [{ role: "user", content: "Hello" }], max_tokens }, route, arrival)
 }
 
 const overloaded = "The cloud is overloaded: check its status page, and try again."
@@ -113,20 +111,17 @@ const fixOf = ({ code, upstreamStatus = 0 }: GatewayError): string =>
 
 const patience = Duration.seconds(30)
 const call = Effect.fnUntraced(function* (
-  entry: Entry,
-  region: string | undefined,
+  route: Entry,
   serving: Effect.Success<typeof servingClouds>
 ): Effect.fn.Return<Found> {
-  const { deployment } = entry
-  const cloud = serving.get(deployment.cloud)
-  if (cloud === undefined) throw new Error(`${deployment.cloud} is not active`) // the entries are those of active clouds
-  const route = region === undefined ? entry : { ...entry, deployment: { ...deployment, regions: [region] as const } }
-  const prepared = prepare(entry, route)
-  if (Result.isFailure(prepared)) return fail(`${entry.id}: ${prepared.failure.message}`, fixOf(prepared.failure))
+  // The routes are those of active clouds.
+  const cloud = yield* Effect.orDie(Effect.fromNullishOr(serving.get(route.deployment.cloud)))
+  const prepared = prepare(route)
+  if (Result.isFailure(prepared)) return fail(`${route.id}: ${prepared.failure.message}`, fixOf(prepared.failure))
   const { bodies, operation } = prepared.success
   const [body = {}] = bodies
   const attempts: Array<Attempt> = []
-  const name = () => [`${entry.model.id} on ${cloud.name}`, attempts.at(-1)?.region ?? []].flat().join("/")
+  const name = () => [`${route.model.id} on ${cloud.name}`, attempts.at(-1)?.region ?? []].flat().join("/")
   const record = { bytesIn: 0, keyId: undefined, span: undefined, attempts, received: 0, takeMemory: () => true }
   return yield* cloud.provider.send({ route, operation, body: () => body, record }).pipe(
     Effect.tap(({ span }) => Effect.sync(() => span.end())),
@@ -138,28 +133,32 @@ const call = Effect.fnUntraced(function* (
     }),
     Effect.timeoutOrElse({
       duration: patience,
-      orElse: () =>
-        Effect.sync(() =>
-          fail(`${name()}: no answer within ${Duration.toSeconds(patience)} s`, "Check the cloud's status page.")
-        )
+      orElse: () => {
+        const late = `${name()}: no answer within ${Duration.toSeconds(patience)} s`
+        return Effect.succeed(fail(late, "Check the cloud's status page."))
+      }
     })
   )
 })
 
+const inEachRegion = (entry: Entry): ReadonlyArray<Entry> => {
+  const { deployment } = entry
+  const inRegion = (region: string) => ({ ...entry, deployment: { ...deployment, regions: [region] as const } })
+  return deployment.regions?.map(inRegion) ?? [entry]
+}
+
 export const liveCheck = (settings: GatewaySettings, clouds: CloudSettings, catalog: Catalog): Check => {
   // The first ID of each deployment, in each of its regions.
   const { list } = requestable(catalog, sitesOf(clouds))
-  const calls = Arr.dedupeWith(list, (one, other) => one.deployment === other.deployment).flatMap((entry) =>
-    (entry.deployment.regions ?? [undefined]).map((region) => ({ entry, region }))
-  )
+  const routes = Arr.dedupeWith(list, (one, other) => one.deployment === other.deployment).flatMap(inEachRegion)
   const layer = Providers.layer.pipe(
     Layer.provideMerge(Layer.succeed(Settings, settings)),
     Layer.provideMerge(Layer.succeed(Clouds, clouds))
   )
   const find = Effect.gen(function* () {
-    if (calls.length === 0) return ok("no deployment is served here")
+    if (routes.length === 0) return ok("no deployment is served here")
     const serving = yield* servingClouds
-    return yield* Effect.forEach(calls, ({ entry, region }) => call(entry, region, serving), { concurrency })
+    return yield* Effect.forEach(routes, (route) => call(route, serving), { concurrency })
   }).pipe(Effect.provide(layer))
-  return ["live", find, Duration.times(patience, Math.ceil(calls.length / concurrency) + 1)]
+  return ["live", find, Duration.times(patience, Math.ceil(routes.length / concurrency) + 1)]
 }

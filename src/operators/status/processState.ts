@@ -2,15 +2,7 @@
 import { hostname } from "node:os"
 import { Array as Arr, Context, Effect, Metric, Record, Result } from "effect"
 import { StatusBoard } from "../../limits/replicas.ts"
-import {
-  type Activity,
-  type DeploymentActivity,
-  emptyCounts,
-  type Minute,
-  minutesKept,
-  nameOf,
-  times
-} from "./Activity.ts"
+import { type Activity, emptyCounts, type Minute, minutesKept, nameOf, times } from "./Activity.ts"
 
 /** Files are read every few seconds; what was not read for so many has been refused. */
 const readWithin = 20
@@ -119,17 +111,14 @@ export const hourOf = (minutes: ReadonlyArray<Minute>, now: number) => {
   }
 }
 
-export const joinDeployments = (states: ReadonlyArray<ProcessState>): ReadonlyMap<string, DeploymentActivity> => {
-  const byName = Arr.groupBy(
-    states.flatMap(({ deployments }) => deployments),
-    nameOf
-  )
-  const joined = Record.map(byName, (all) => ({
-    ...all[0],
-    minutes: all.flatMap(({ minutes }) => minutes),
-    lastError: all.flatMap(({ lastError }) => lastError ?? []).sort((a, b) => b.at - a.at)[0]
+/** By name. */
+export const joinDeployments = (states: ReadonlyArray<ProcessState>) => {
+  const all = states.flatMap(({ deployments }) => deployments)
+  return Record.map(Arr.groupBy(all, nameOf), (same) => ({
+    ...same[0],
+    minutes: same.flatMap(({ minutes }) => minutes),
+    lastError: same.flatMap(({ lastError }) => lastError ?? []).sort((a, b) => b.at - a.at)[0]
   }))
-  return new Map(Object.entries(joined))
 }
 
 /** Counts of the same name added up, the largest first. */

@@ -138,9 +138,9 @@ const viewDeployments = (
   const open = new Set(states.flatMap(({ openCircuits }) => openCircuits))
   const joined = joinDeployments(states)
   const names = new Set(listed.map(nameOf))
-  const gone = [...joined.values()].filter((one) => !names.has(nameOf(one))).map((one) => ({ ...one, levels: [] }))
+  const gone = Object.values(joined).flatMap((one) => (names.has(nameOf(one)) ? [] : [{ ...one, levels: [] }]))
   return [...listed, ...gone].map(({ cloud, levels, model, region }) => {
-    const { lastError, minutes = [] } = joined.get(nameOf({ cloud, model, region })) ?? {}
+    const { lastError, minutes = [] } = joined[nameOf({ cloud, model, region })] ?? {}
     // Open: calls are kept from the region, because it has been failing.
     return { cloud, region, model, levels, open: open.has(`${cloud}/${region}`), lastError, hour: hourOf(minutes, now) }
   })
