@@ -6,7 +6,7 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { HttpClientRequest, HttpClientResponse } from "effect/http"
 import { cloudFacts } from "../catalog/clouds.ts"
-import type { GatewayError } from "../catalog/GatewayError.ts"
+import type { Code, GatewayError } from "../catalog/GatewayError.ts"
 import { Clouds } from "../Settings.ts"
 import { ceilingError } from "../stream/deadlines.ts"
 import { type CallSpan, makeCallSpans } from "../telemetry/spans.ts"
@@ -15,16 +15,7 @@ import { makeBreaker } from "./breaker.ts"
 import { CurrentCall, makeClient, postJson } from "./client.ts"
 import { connections } from "./connections.ts"
 import type { AuthHeaders, Credential } from "./credentials.ts"
-import {
-  clientError,
-  credentialsUnavailable,
-  errorOf,
-  faultError,
-  isUnreachable,
-  isUnsent,
-  statusFault,
-  unexpected
-} from "./fault.ts"
+import { clientError, credentialsUnavailable, errorOf, faultError, isUnsent, statusFault, unexpected } from "./fault.ts"
 import type { Attempt, CallKind, CallRecord, Cloud, Provider, UpstreamCall } from "./Provider.ts"
 import type { CallContext } from "./Response.ts"
 import { addressOf, makeRegions } from "./regions.ts"
@@ -40,6 +31,8 @@ const refusalTime = "5 seconds"
 
 /** Statuses of a region at its limit. */
 const limited: ReadonlySet<number | undefined> = new Set([429, 503, 529])
+/** Failures after which another region is tried, because nothing has reached the first. */
+const unreachable: ReadonlySet<Code | undefined> = new Set<Code>(["connect", "connect-timeout", "circuit-open"])
 const unauthorized: ReadonlySet<number | undefined> = new Set([401, 403])
 
 /** Not inlined, so that it holds nothing else of the call: it lives as long as the reply. */
@@ -184,7 +177,7 @@ const makeAttempts = Effect.gen(function* () {
 
       const [first = "", second] = regions.order(deployment, cloud.endpoint.regions(call), record.keyId ?? "")
       return Effect.catch(tryRegion(first), (error) => {
-        if (second !== undefined && (isUnreachable(error) || error.code === "circuit-open")) return tryRegion(second)
+        if (second !== undefined && unreachable.has(error.code)) return tryRegion(second)
         if (error.code === "connect") return tryRegion(first)
         if (second === undefined || !limited.has(error.upstreamStatus)) return Effect.fail(error)
         // Where the other region cannot be reached, the error is that of the first.

@@ -82,10 +82,6 @@ export const clientError = ({ reason }: HttpClientError.HttpClientError): Gatewa
 export const errorOf = (cause: Cause.Cause<GatewayError>): GatewayError | undefined =>
   Cause.hasInterruptsOnly(cause) ? undefined : Option.getOrElse(Cause.findErrorOption(cause), () => internal)
 
-/** Whether nothing of the request can have reached the upstream. */
-export const isUnreachable = (error: GatewayError): boolean =>
-  error.code === "connect" || error.code === "connect-timeout"
-
 const unsent: ReadonlySet<Code | undefined> = new Set<Code>([
   "connect",
   "connect-timeout",

@@ -7,23 +7,16 @@ import { HttpServerResponse } from "effect/http"
 import { GatewayError, internal, noRoom } from "../catalog/GatewayError.ts"
 import { singleUse } from "../cloud/client.ts"
 import { errorOf, faultError } from "../cloud/fault.ts"
-import type { Provider } from "../cloud/Provider.ts"
 import { makeAccumulator } from "../governance/accumulate.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import type { Protocol } from "../stream/Frame.ts"
 import { reply } from "../stream/reply.ts"
-import type { Prepared, Ready } from "../surfaces/Surface.ts"
+import type { Prepared } from "../surfaces/Surface.ts"
 import { inSlices } from "../wire/slices.ts"
 import type { Terminations } from "./Drain.ts"
-import type { ReplyGuards } from "./Guarding.ts"
-import type { RequestRecord } from "./RequestRecord.ts"
+import type { ReplyOptions } from "./wholeReply.ts"
 
-interface StreamReplyOptions extends Ready<Prepared> {
-  readonly provider: Provider["Service"]
-  readonly record: RequestRecord
-  readonly replyGuards?: ReplyGuards | undefined
-  /** When it must have ended, in milliseconds of `performance.now()`. */
-  readonly deadline: number
+interface StreamReplyOptions extends ReplyOptions<Prepared> {
   readonly protocol: Protocol
 }
 

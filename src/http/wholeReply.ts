@@ -13,12 +13,16 @@ import { inOneTurn, inSlices } from "../wire/slices.ts"
 import type { ReplyGuards } from "./Guarding.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
-interface WholeReplyOptions<P extends Prepared> extends Ready<P> {
+/** What a reply needs of its request. */
+export interface ReplyOptions<P extends Prepared> extends Ready<P> {
   readonly provider: Provider["Service"]
   readonly record: RequestRecord
   readonly replyGuards?: ReplyGuards | undefined
   /** When it must have ended, in milliseconds of `performance.now()`. */
   readonly deadline: number
+}
+
+interface WholeReplyOptions<P extends Prepared> extends ReplyOptions<P> {
   readonly surface: Pick<Surface<never, P, ApiError | MessagesError>, "answer" | "beforeAnswer" | "errorAt" | "join">
 }
 

@@ -206,14 +206,10 @@ export const awsFrames = (): Decoder => {
 
 /** The length of the frame that a prelude announces, which is believed only with its checksum. */
 const frameLength = (prelude: Buffer): Read<number> => {
-  if (crc32(prelude.subarray(0, 8)) !== prelude.readUInt32BE(8)) {
-    return Result.fail(badFrame)
-  }
   const length = prelude.readUInt32BE(0)
   const headers = prelude.readUInt32BE(4)
-  if (length < preludeBytes + headers + checksumBytes) {
-    return Result.fail(badFrame)
-  }
+  const isIntact = crc32(prelude.subarray(0, 8)) === prelude.readUInt32BE(8)
+  if (!isIntact || length < preludeBytes + headers + checksumBytes) return Result.fail(badFrame)
   return length > maxFrameBytes || headers > maxHeaderBytes ? Result.fail(tooLarge) : Result.succeed(length)
 }
 

@@ -18,8 +18,6 @@ const betasGiven = (given: Json | undefined, header: string | undefined): Readon
   return betas
 }
 
-const isReadable = (given: Json | undefined): boolean => [given ?? []].flat().every((beta) => typeof beta === "string")
-
 const blocksOf = (holder: Json): ReadonlyArray<Json> => arrayOf(objectOf(holder).content)
 
 const areSame = (before: ReadonlyArray<Json>, after: ReadonlyArray<Json>): boolean =>
@@ -90,7 +88,7 @@ export const applyBetas = (
   adjusted: Adjusted
 ) => {
   const { anthropic_beta, ...body } = given
-  if (!isReadable(anthropic_beta)) adjusted.removed("anthropic_beta")
+  if (![anthropic_beta ?? []].flat().every((beta) => typeof beta === "string")) adjusted.removed("anthropic_beta")
   const types = arrayOf(body.tools).map((tool) => typeOf(tool) ?? "")
   /** One for nothing but tools is sent with these only: clients name it in every request. */
   const isIdle = ({ blocks, fields, tools = [] }: Beta): boolean =>

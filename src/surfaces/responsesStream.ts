@@ -133,6 +133,9 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
     const data = fields === given ? event.data : jsonText(fields)
     count(name, fields)
     if (terminal.has(name)) return finish(name, data, fields)
+    const ofCall = (type: "append" | "repeat", text: string): Frame => {
+      return { event: name, data, calls: [{ type, key: keyOf(fields), text }] }
+    }
     switch (name) {
       case "response.compaction.compacting":
         return undefined
@@ -143,28 +146,20 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
       case "response.output_item.done":
         return item(name, data, fields)
       case "response.function_call_arguments.delta":
-        return { event: name, data, calls: [{ type: "append", key: keyOf(fields), text: textOf(fields.delta) ?? "" }] }
+        return ofCall("append", textOf(fields.delta) ?? "")
       case "response.function_call_arguments.done":
-        return {
-          event: name,
-          data,
-          calls: [{ type: "repeat", key: keyOf(fields), text: textOf(fields.arguments) ?? "" }]
-        }
-      case "response.custom_tool_call_input.done": {
-        const text = `"${escaped(fields.input)}`
-        return { event: name, data, calls: [{ type: "repeat", key: keyOf(fields), text }] }
-      }
+        return ofCall("repeat", textOf(fields.arguments) ?? "")
+      case "response.custom_tool_call_input.done":
+        return ofCall("repeat", `"${escaped(fields.input)}`)
       case "response.custom_tool_call_input.delta":
       case "response.shell_call_command.delta":
       case "response.apply_patch_call_operation_diff.delta":
-        return { event: name, data, calls: [{ type: "append", key: keyOf(fields), text: escaped(fields.delta) }] }
+        return ofCall("append", escaped(fields.delta))
       // A call has several commands. Each begins like a string of its own, as in the item that says them whole.
       case "response.shell_call_command.added":
       case "response.shell_call_command.done":
-      case "response.apply_patch_call_operation_diff.done": {
-        const text = `"${escaped(fields.command ?? fields.diff)}`
-        return { event: name, data, calls: [{ type: "append", key: keyOf(fields), text }] }
-      }
+      case "response.apply_patch_call_operation_diff.done":
+        return ofCall("append", `"${escaped(fields.command ?? fields.diff)}`)
       case "":
         return undefined
       default:
