@@ -12,7 +12,7 @@ import { ceilingError } from "../stream/deadlines.ts"
 import { type CallSpan, makeCallSpans } from "../telemetry/spans.ts"
 import { beginningOf } from "../wire/print.ts"
 import { makeBreaker } from "./breaker.ts"
-import { CurrentCall, makeClient, postJson } from "./client.ts"
+import { CurrentCall, makeClient, postJson, requestIdHeaders } from "./client.ts"
 import { connections } from "./connections.ts"
 import type { AuthHeaders, Credential } from "./credentials.ts"
 import { clientError, credentialsUnavailable, errorOf, faultError, isUnsent, statusFault, unexpected } from "./fault.ts"
@@ -74,7 +74,6 @@ const refuseHead = (contentType: string, { headers, status }: HttpClientResponse
     : unexpected("a reply that is not what its API promises", "content-type")
 }
 
-const requestIdHeaders = ["x-amzn-requestid", "request-id", "apim-request-id", "x-request-id"]
 const requestIdOf = ({ headers }: HttpClientResponse.HttpClientResponse) =>
   requestIdHeaders.flatMap((name) => beginningOf(headers[name] ?? "", 200) || [])[0]
 

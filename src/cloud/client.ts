@@ -23,17 +23,11 @@ const maxBufferBytes = 4 * 1024
 type Request = HttpClientRequest.HttpClientRequest
 type Failure = HttpClientError.HttpClientError
 
+/** Headers by which clouds name a call, in the order in which they are looked for. */
+export const requestIdHeaders = ["x-amzn-requestid", "request-id", "apim-request-id", "x-request-id"]
+
 /** The headers of a reply that are kept: those that the gateway reads. */
-const keptHeaders = [
-  "content-type",
-  "content-encoding",
-  "retry-after",
-  "x-amzn-errortype",
-  "x-amzn-requestid",
-  "request-id",
-  "apim-request-id",
-  "x-request-id"
-]
+const keptHeaders = ["content-type", "content-encoding", "retry-after", "x-amzn-errortype", ...requestIdHeaders]
 
 /** Of a header that came twice the first is kept. */
 const headersOf = (given: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>): Headers.Headers => {

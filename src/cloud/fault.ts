@@ -17,23 +17,17 @@ import {
 } from "../catalog/UpstreamFault.ts"
 import type { FramingFailure } from "../stream/framing.ts"
 import { type JsonObject, objectOf, readObject, textOf } from "../wire/json.ts"
+import { meaningsOf } from "../wire/words.ts"
 import type { CredentialError } from "./credentials.ts"
 
 // Failures of connections, by their codes: nothing of the library's messages is passed on.
 
 /** Codes of failures before any byte of the request was sent, by Node and undici. */
 const beforeSending = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "EADDRNOTAVAIL",
+  ...["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "EADDRNOTAVAIL"],
   "UND_ERR_CONNECT_TIMEOUT",
   // The proxy refused the tunnel, or could not be reached.
-  "UND_ERR_ABORTED",
-  "UND_ERR_PRX_TLS",
-  "UND_ERR_PRX_CONN"
+  ...["UND_ERR_ABORTED", "UND_ERR_PRX_TLS", "UND_ERR_PRX_CONN"]
 ])
 const certificate = /^(CERT_|ERR_TLS_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|ERR_SSL_)/
 
@@ -82,13 +76,7 @@ export const clientError = ({ reason }: HttpClientError.HttpClientError): Gatewa
 export const errorOf = (cause: Cause.Cause<GatewayError>): GatewayError | undefined =>
   Cause.hasInterruptsOnly(cause) ? undefined : Option.getOrElse(Cause.findErrorOption(cause), () => internal)
 
-const unsent: ReadonlySet<Code | undefined> = new Set<Code>([
-  "connect",
-  "connect-timeout",
-  "certificate",
-  "credentials",
-  "circuit-open"
-])
+const unsent = new Set<Code | undefined>(["connect", "connect-timeout", "certificate", "credentials", "circuit-open"])
 
 /** Whether a request that failed so cannot have reached the cloud that it was for. */
 export const isUnsent = ({ code, upstreamStatus }: GatewayError): boolean =>
@@ -168,17 +156,12 @@ const outage: Meaning = {
 }
 
 /** The one table from an upstream's status to ours; what is not here is an outage. */
-const meanings: ReadonlyMap<number, Meaning> = new Map([
-  [400, refusal],
-  [413, refusal],
-  [422, refusal],
-  [401, unauthorizedUpstream],
-  [403, unauthorizedUpstream],
-  [404, unauthorizedUpstream],
-  [408, tooSlow],
-  [504, tooSlow],
-  [429, limited]
-])
+const meanings = meaningsOf<Meaning>(
+  ["400 413 422", refusal],
+  ["401 403 404", unauthorizedUpstream],
+  ["408 504", tooSlow],
+  ["429", limited]
+)
 
 export const faultError = (fault: UpstreamFault, scrub: Scrub): GatewayError => {
   if (fault._tag === "Broken") {
@@ -186,7 +169,7 @@ export const faultError = (fault: UpstreamFault, scrub: Scrub): GatewayError => 
     return kind === "cut" ? brokenOff : new GatewayError({ reason: "upstream", message, code: kind })
   }
   const { topic, status, message, retryAfter } = fault
-  const known = status === 400 && topic !== undefined ? { ...refusal, code: topic } : meanings.get(status)
+  const known = status === 400 && topic !== undefined ? { ...refusal, code: topic } : meanings.get(String(status))
   const meaning: Meaning = known ?? outage
   return new GatewayError({
     reason: meaning.reason,
@@ -226,16 +209,14 @@ export const statusFault = (status: number, headers: Headers.Headers, body: stri
 }
 
 /** The HTTP status that each exception frame of Bedrock stands for. */
-const exceptions = new Map([
-  ["throttlingexception", 429],
-  ["modelnotreadyexception", 429],
-  ["servicequotaexceededexception", 429],
+const exceptions = meaningsOf(
   ["validationexception", 400],
   ["modeltimeoutexception", 408],
-  ["serviceunavailableexception", 503],
+  ["modelstreamerrorexception", 424],
+  ["throttlingexception modelnotreadyexception servicequotaexceededexception", 429],
   ["internalserverexception", 500],
-  ["modelstreamerrorexception", 424]
-])
+  ["serviceunavailableexception", 503]
+)
 
 /** The caller's error for a stream that broke: a bad frame is a failure of the cloud, an exception frame has a status. */
 export const framingError = (failure: FramingFailure, scrub: Scrub): GatewayError => {

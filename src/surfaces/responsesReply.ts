@@ -9,6 +9,7 @@ import type { Summary } from "../stream/Frame.ts"
 import { isFilter, isGuarded } from "../vendors/answer.ts"
 import { countedTokens } from "../vendors/openaiUsage.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf, without } from "../wire/json.ts"
+import { meaningsOf } from "../wire/words.ts"
 import type { Answer } from "./Surface.ts"
 
 const secretField = "encrypted_content"
@@ -42,22 +43,18 @@ export const eventWithoutEncrypted = (event: JsonObject): JsonObject => {
 }
 
 /** Calls of tools that have no name of their own, and where they say what to do. */
-const unnamed: ReadonlyMap<unknown, { readonly name: string; readonly field: string }> = new Map([
-  ["local_shell_call", { name: "local_shell", field: "action" }],
-  ["shell_call", { name: "shell", field: "action" }],
-  ["apply_patch_call", { name: "apply_patch", field: "operation" }]
-])
+const unnamed = meaningsOf(["local_shell_call shell_call", "action"], ["apply_patch_call", "operation"])
 
 /** Arguments of a function call, the text that a custom tool is given, the commands of a shell, and patches. */
 export const callOf = (item: Json | undefined): Called | undefined => {
   const fields = objectOf(item)
   const { type, call_id, name, arguments: args, input } = fields
-  const own = unnamed.get(type)
-  if (own !== undefined) {
-    return { id: textOf(call_id) ?? "", name: own.name, input: fields[own.field] ?? {} }
-  }
+  const id = textOf(call_id) ?? ""
+  const kind = textOf(type) ?? ""
+  const field = unnamed.get(kind)
+  if (field !== undefined) return { id, name: kind.replace(/_call$/, ""), input: fields[field] ?? {} }
   if (type !== "function_call" && type !== "custom_tool_call") return undefined
-  const call = { id: textOf(call_id) ?? "", name: textOf(name) ?? "" }
+  const call = { id, name: textOf(name) ?? "" }
   const given = args ?? input ?? ""
   // What a custom tool is given is no JSON.
   return typeof given === "string" && type === "function_call"

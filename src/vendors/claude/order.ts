@@ -4,6 +4,7 @@
  * `order` has every block by its type: a thinking block is the next of `thinking_blocks`, a text has its length, a call its ID. `model` is
  * the model that thought. Texts and calls come from the message itself, so that a caller's changes are kept.
  */
+import { Array as Arr } from "effect"
 import type { MessageOf, ToolCall } from "../../contract/ChatMessage.ts"
 import { arrayOf, isObject, type JsonObject, numberOf, objectOf, omitNull, textOf } from "../../wire/json.ts"
 import type { Adjusted } from "../adjustments.ts"
@@ -123,16 +124,12 @@ const cutAt = (
   places: ReadonlyArray<JsonObject>
 ): ReadonlyArray<string> | undefined => {
   const text = typeof message.content === "string" ? message.content : ""
-  const pieces: Array<string> = []
-  let at = 0
-  for (const place of places) {
-    if (place.type !== "text") continue
-    const length = numberOf(place.length) ?? -1
-    if (!Number.isSafeInteger(length) || length < 0) return undefined
-    pieces.push(text.slice(at, at + length))
-    at += length
-  }
-  return at === text.length && typeof message.refusal !== "string" ? pieces : undefined
+  const lengths = places.filter(({ type }) => type === "text").map(({ length }) => numberOf(length) ?? -1)
+  const ends = Arr.scan(lengths, 0, (end, length) => end + length)
+  const isWhole = lengths.every((length) => Number.isSafeInteger(length) && length >= 0) && ends.at(-1) === text.length
+  return isWhole && typeof message.refusal !== "string"
+    ? lengths.map((length, at) => text.slice(ends[at], (ends[at] ?? 0) + length))
+    : undefined
 }
 
 /** A message of the assistant's, the blocks of its texts, and what makes the block of a call. */
