@@ -59,13 +59,11 @@ export const withheld = (surface: GuardedSurface, { x_gateway_governance: _, ...
   }
 }
 
-/** What guards did, in a body: its JSON text, or the object. */
-export const withActions = <A extends string | JsonObject>(
-  body: A,
-  actions: ReadonlyArray<GuardAction>
-): A | JsonObject => {
-  const reported: ReadonlyArray<Json> = actions.map(({ action, categories, guard }) => ({ guard, action, categories }))
-  return typeof body === "string"
-    ? (`${body.slice(0, -1)},"x_gateway_guards":${JSON.stringify(reported)}}` as A)
-    : { ...objectOf(body), x_gateway_guards: reported }
-}
+/** What guards did, in a body. */
+export const withActions = (body: JsonObject, actions: ReadonlyArray<GuardAction>): JsonObject => ({
+  ...body,
+  x_gateway_guards: actions.map(({ action, categories, guard }) => ({ guard, action, categories }))
+})
+/** The same in its JSON text. */
+export const textWithActions = (text: string, actions: ReadonlyArray<GuardAction>): string =>
+  `${text.slice(0, -1)},${JSON.stringify(withActions({}, actions)).slice(1)}`

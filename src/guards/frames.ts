@@ -6,7 +6,7 @@ import type { Frame, Frames } from "../stream/Frame.ts"
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
 import { readExactObject } from "../wire/parse.ts"
 import { jsonText } from "../wire/print.ts"
-import { withActions, withheld } from "./bodies.ts"
+import { textWithActions, withActions, withheld } from "./bodies.ts"
 import { type GuardedSurface, type PlacedText, structural, textsOf, withTexts } from "./places.ts"
 
 /** What a frame does beside saying texts. Keys are those of texts that come in several frames. */
@@ -129,7 +129,7 @@ const chatReader = (reply: Fields): FrameReader => {
     },
     report: (frames, actions) =>
       frames.map((frame, at) =>
-        frames[at + 1]?.data === "[DONE]" ? { ...frame, data: String(withActions(frame.data, actions)) } : frame
+        frames[at + 1]?.data === "[DONE]" ? { ...frame, data: textWithActions(frame.data, actions) } : frame
       )
   }
 }
@@ -140,7 +140,7 @@ const eventOf = (fields: JsonObject & { readonly type: string }): Frame => ({
 })
 
 const guardsEvent = (actions: ReadonlyArray<GuardAction>): Frame =>
-  eventOf({ type: "gateway_guards", ...objectOf(withActions({}, actions)) })
+  eventOf({ type: "gateway_guards", ...withActions({}, actions) })
 
 const messagesReader = (): FrameReader => {
   /** Blocks that the caller has seen begin, and not end. */
@@ -267,7 +267,7 @@ const responsesReader = (reply: Fields): FrameReader => {
       frames.map((frame, at) => {
         if (at < frames.length - 1) return frame
         const fields = readExactObject(frame.data) ?? {}
-        return withData(frame, { ...fields, response: objectOf(withActions(objectOf(fields.response), actions)) })
+        return withData(frame, { ...fields, response: withActions(objectOf(fields.response), actions) })
       })
   }
 }
@@ -278,7 +278,7 @@ export const reportedError = (surface: GuardedSurface, frames: Frames, actions: 
   const [before, last] = Arr.unappend(frames)
   return surface === "messages"
     ? Arr.append([...before, guardsEvent(actions)], last)
-    : Arr.append(before, { ...last, data: String(withActions(last.data, actions)) })
+    : Arr.append(before, { ...last, data: textWithActions(last.data, actions) })
 }
 
 /** `reply`: where the texts of a whole reply are. */

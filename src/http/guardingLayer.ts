@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { internal } from "../catalog/GatewayError.ts"
 import { surfaceOf, surfaces } from "../catalog/names.ts"
 import type { Fields } from "../contract/places.ts"
-import { callsOf, toolsOf, withActions, withheld } from "../guards/bodies.ts"
+import { callsOf, textWithActions, toolsOf, withActions, withheld } from "../guards/bodies.ts"
 import { frameReader, reportedError } from "../guards/frames.ts"
 import { type About, askGuards, blockedError, type Guard, Guards } from "../guards/Guard.ts"
 import { guardStream } from "../guards/guardStream.ts"
@@ -44,10 +44,8 @@ const makeReplyGuards = (
     reported: (body, read) => {
       const { guardActions } = record
       if (guardActions.length === 0) return body
-      return withActions(
-        typeof body === "string" ? body : body instanceof Uint8Array ? read : jsonOf(body),
-        guardActions
-      )
+      if (typeof body === "string") return textWithActions(body, guardActions)
+      return withActions(body instanceof Uint8Array ? read : jsonOf(body), guardActions)
     },
     hold: guards.some(({ action }) => action !== "flag"),
     failed: (frames) => reportedError(surface, frames, record.guardActions),
