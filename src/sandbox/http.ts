@@ -100,16 +100,15 @@ export const startServer = async (
   const server = createServer(async (incoming, response) => {
     const { url: target = "/", method = "GET" } = incoming
     const leaving = new AbortController()
-    let call: Call | undefined
     let cut = false
-    response.on("close", () => {
-      if (call !== undefined && !response.writableFinished && !cut) call.aborted = true
-      leaving.abort()
-    })
     try {
       const headers = Record.map(incoming.headers, String)
       const body = await buffer(incoming)
-      call = { cloud, method, path: target, headers, body: body.toString(), aborted: false }
+      const call: Call = { cloud, method, path: target, headers, body: body.toString(), aborted: false }
+      response.on("close", () => {
+        call.aborted = !response.writableFinished && !cut
+        leaving.abort()
+      })
       onCall(call)
       const [path = "/", query] = target.split("?", 2)
       const seed = digest(path, body)

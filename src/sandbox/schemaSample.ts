@@ -5,9 +5,12 @@ import { beginning } from "./tokens.ts"
 /** Capitalised words, but for those that begin a sentence. */
 const NAME = /(?<!^|[.?!:]\s{1,2})\p{Lu}[\p{L}'-]+(?: \p{Lu}[\p{L}'-]*)*/gu
 
+const allIn = (text: string, pattern: RegExp): Array<string> =>
+  [...text.matchAll(pattern)].map(([whole, group]) => group ?? whole)
+
 /** Values in a prompt. Quoted text, names and numbers are used once each. */
 const finds = (prompt: string) => {
-  const all = (pattern: RegExp) => [...prompt.matchAll(pattern)].map((match) => match[1] ?? match[0])
+  const all = (pattern: RegExp) => allIn(prompt, pattern)
   return {
     prompt,
     quoted: all(/["“`]([^"”`]{1,200})["”`]/g),
@@ -141,9 +144,6 @@ const listed = /\b(?:key|field|propert(?:y|ie))s?\b([^.;:?!\n]{0,20}:)?([^.;?!\n
 const quoted = /["'`](\w[\w-]{0,63})["'`]/g
 const beforeNames = /^\s*(?:(?:called|named|are|is|must be|should be|the|following|of)\s+)*/i
 
-const allOf = (text: string, pattern: RegExp): ReadonlyArray<string> =>
-  [...text.matchAll(pattern)].flatMap(([, key]) => key ?? [])
-
 /** Names at the beginning of a list; a word after a name ends it: `name and age of each person`. */
 const namesIn = (list: string): ReadonlyArray<string> => {
   const names: Array<string> = []
@@ -161,9 +161,9 @@ export const keysIn = (prompt: string): ReadonlyArray<string> => {
   const text = prompt.slice(0, READ).replace(/[^\S\n]+/g, " ")
   const inLists = [...text.matchAll(listed)].flatMap(([, , list = ""]) => {
     const bare = namesIn(list)
-    const inQuotes = allOf(list, quoted)
+    const inQuotes = allIn(list, quoted)
     return bare[0] === inQuotes[0] || bare.length === 0 ? inQuotes : bare
   })
-  const found = [allOf(text, shown), inLists, allOf(text, quoted)]
+  const found = [allIn(text, shown), inLists, allIn(text, quoted)]
   return [...new Set(found.find((keys) => keys.length > 0))].slice(0, MOST)
 }

@@ -11,25 +11,24 @@ const DENIED =
 
 const refused = (status: number, message: string): Reply => jsonReply(status, hostError(String(status), message))
 
-const answer = (request: CloudRequest, key: string, bearer: string, models: Models): Reply => {
-  const { headers, path } = request
-  const [, api] = PATH.exec(path) ?? []
-  if (headers["api-key"] !== key && headers.authorization !== `Bearer ${bearer}`) return refused(401, DENIED)
-  if (api === undefined) return refused(404, "Resource not found")
-  if (request.method !== "POST") return refused(405, "Method not allowed")
-  const play = api === "responses" ? playResponses : playChat
-  return serve(request, play, { cloud: "azure", hosted: true, models })
-}
-
 /** Plays Azure OpenAI: chat completions and Responses on the `v1` routes. */
 export const azure = (models: Models): SimulatedCloud => {
   const key = secret()
   const bearer = secret("eyJ")
+  const route = (request: CloudRequest): Reply => {
+    const { headers, method, path } = request
+    const [, api] = PATH.exec(path) ?? []
+    if (headers["api-key"] !== key && headers.authorization !== `Bearer ${bearer}`) return refused(401, DENIED)
+    if (api === undefined) return refused(404, "Resource not found")
+    if (method !== "POST") return refused(405, "Method not allowed")
+    const play = api === "responses" ? playResponses : playChat
+    return serve(request, play, { cloud: "azure", hosted: true, models })
+  }
   return {
     bearer,
     environment: (url) => ({ AZURE_OPENAI_ENDPOINT: url, AZURE_OPENAI_API_KEY: key }),
     answer: (request) => {
-      const { headers, ...reply } = answer(request, key, bearer, models)
+      const { headers, ...reply } = route(request)
       const id = request.seed.slice(0, 32)
       return {
         ...reply,
