@@ -79,7 +79,7 @@ const readBy = (find: (frame: Frame, fields: JsonObject) => Found) => ({
   rewrite: (frame: Frame, texts: ReadonlyArray<string>): Frame => {
     const fields = readExactObject(frame.data) ?? {}
     const { body = fields, print = (body) => body, where = {} } = find(frame, fields)
-    return withData(frame, print(withTexts(where, body, texts) ?? body))
+    return withData(frame, print(withTexts(where, body, texts)))
   }
 })
 

@@ -126,9 +126,9 @@ export const mayStandFor = ({ place, text }: PlacedText, other: string | undefin
   other !== undefined &&
   (text === other || place !== "arguments" || readObject(text) === undefined || readObject(other) !== undefined)
 
-/** The body with these texts in the places of its own, as `textsOf` orders them; undefined where their number is another. */
-export const withTexts = (fields: Fields, body: JsonObject, texts: ReadonlyArray<string>): JsonObject | undefined => {
+/** The body with these texts in the places of its own, as `textsOf` orders them; as it is where their number is another. */
+export const withTexts = (fields: Fields, body: JsonObject, texts: ReadonlyArray<string>): JsonObject => {
   let at = 0
   const changed = walkFields(body, fields, (text) => texts[at++] ?? text)
-  return at === texts.length ? changed : undefined
+  return at === texts.length ? changed : body
 }

@@ -38,7 +38,7 @@ const makeReplyGuards = (
         record.filtered = true
         return withheld(surface, body).body
       }
-      const changed = yield* inOneTurn(() => withTexts(fields, body, judged.texts) ?? body)
+      const changed = yield* inOneTurn(() => withTexts(fields, body, judged.texts))
       return changed === body ? given : changed
     }),
     reported: (body, read) => {
@@ -98,7 +98,7 @@ const layer = Layer.effect(
         if (judged.blocked !== undefined) return yield* blockedError(judged.blocked)
         // Its messages are passed on as they are, and the cloud takes none without text.
         if (surface === "messages" && emptied !== undefined) return yield* emptied
-        const changed = yield* inOneTurn(() => withTexts(fields, body, judged.texts) ?? body)
+        const changed = yield* inOneTurn(() => withTexts(fields, body, judged.texts))
         return { request: changed as JsonObject & R, replyGuards, emptied }
       })
     })
