@@ -15,7 +15,6 @@ import { ApiKey, Caller, type CallerIdentity, MessagesKey } from "../contract/Se
 import { parseCertificate } from "../identity/certificate.ts"
 import { Identity, isToken } from "../identity/Identity.ts"
 import { Keys } from "../limits/Keys.ts"
-import { limitsRequests } from "../limits/limits.ts"
 import { RateLimit } from "../limits/RateLimit.ts"
 import { Settings } from "../Settings.ts"
 import { makeIsIn } from "../settings/networks.ts"
@@ -167,7 +166,6 @@ const makeMiddleware = <E extends ApiError | MessagesError>(errorResponse: (erro
         const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
         const admitted = Effect.tap(authenticate(request), (caller) => {
           record.caller = caller
-          if (!limitsRequests(caller)) return Effect.void
           return Effect.map(limit.take(caller), (headers) => {
             record.replyHeaders = headers
           })

@@ -33,8 +33,9 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
     const demands = requestBudgets(caller).map(
       (budget): BudgetDemand => ({ budget, account: budget.account, limit: budget.limit, amount: 1, least: 1 })
     )
+    if (demands.length === 0) return {}
     const held = yield* Effect.catch(watch(shared.take(demands)), () => Effect.orDie(local.take(demands)))
-    const refusal = held.granted ? undefined : limitRefusal(demands, held)
+    const refusal = limitRefusal(demands, held)
     return refusal === undefined ? limitHeaders(demands, held) : yield* refusal
   })
 

@@ -1,5 +1,5 @@
 /** Which limits there are, which of them a caller has, of its key and of its team, and where each is counted (docs/decisions.md#limits-and-quotas). */
-import { Duration, Struct } from "effect"
+import { DateTime, Duration, Struct } from "effect"
 import { type CallerIdentity, isCallerId, type Limits, type TeamIdentity } from "../contract/Security.ts"
 import type { Account } from "./Ledger.ts"
 
@@ -71,7 +71,6 @@ export const limitsOf = (caller: CallerIdentity, what: LimitName): ReadonlyArray
 
 const has = (caller: CallerIdentity, what: LimitName): boolean => limitsOf(caller, what).length > 0
 
-export const limitsRequests = (caller: CallerIdentity): boolean => has(caller, "requestsPerMinute")
 export const limitsStreams = (caller: CallerIdentity): boolean => has(caller, "streams")
 export const limitsUse = (caller: CallerIdentity): boolean => useNames.some((name) => has(caller, name))
 
@@ -94,10 +93,8 @@ export const day = (time: number): string => new Date(time).toISOString().slice(
  * to its end (`rest`), and when the next one begins (`end`).
  */
 export const periodAt = (kind: "month" | "day", now: number) => {
-  const date = new Date(now)
-  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()]
-  const end = kind === "month" ? Date.UTC(year, month + 1) : Date.UTC(year, month, date.getUTCDate() + 1)
-  const name = kind === "month" ? day(now).slice(0, 7) : day(now)
+  const end = DateTime.toEpochMillis(DateTime.endOf(DateTime.makeUnsafe(now), kind)) + 1
+  const name = day(now).slice(0, kind === "month" ? 7 : 10)
   return { kind, name, rest: Math.max(1, Math.ceil((end - now) / 1000)), end }
 }
 type Period = ReturnType<typeof periodAt>

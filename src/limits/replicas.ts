@@ -16,18 +16,16 @@ export class StatusBoard extends Context.Service<
   }
 >()("gateway/limits/StatusBoard") {}
 
-interface RefusedKeysShape {
+/**
+ * Keys and callers that are revoked or disabled, and secrets that rotation has ended, before the key file of every replica says so.
+ * There are none where replicas share nothing but the key file.
+ */
+export const RefusedKeys = Context.Reference<{
   /** The IDs of keys and callers, and the digests of secrets. */
   readonly list: Effect.Effect<ReadonlySet<string>, LedgerError>
   readonly add: (ids: ReadonlyArray<string>) => Effect.Effect<void, LedgerError>
   /** Takes what was disabled. */
   readonly remove: (ids: ReadonlyArray<string>) => Effect.Effect<void, LedgerError>
-}
-
-/**
- * Keys and callers that are revoked or disabled, and secrets that rotation has ended, before the key file of every replica says so.
- * There are none where replicas share nothing but the key file.
- */
-export const RefusedKeys = Context.Reference<RefusedKeysShape>("gateway/limits/RefusedKeys", {
+}>("gateway/limits/RefusedKeys", {
   defaultValue: () => ({ list: Effect.succeed(new Set()), add: () => Effect.void, remove: () => Effect.void })
 })
