@@ -175,7 +175,6 @@ export const makeAccumulator = (mode: ScanMode = "spec") => {
 
 export type Accumulator = ReturnType<typeof makeAccumulator>
 
-/** Flags of all calls of a whole reply. */
 export function* governanceOfCalls(calls: ReadonlyArray<Called>, mode: ScanMode): Slices<Governance | undefined> {
   if (calls.length === 0) return undefined
   const all = makeAccumulator(mode)

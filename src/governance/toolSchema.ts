@@ -30,7 +30,6 @@ const roles = meaningsOf<Role>(
   ["discriminator", "discriminator"],
   ["enum const default example examples", "value"]
 )
-/** Lists of property names. */
 const lists: ReadonlySet<string> = new Set(["required", "propertyOrdering"])
 
 export interface Pace {

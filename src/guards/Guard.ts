@@ -16,7 +16,6 @@ export interface About {
   readonly caller: CallerIdentity | undefined
   readonly images: number
   readonly files: number
-  /** The request's span. */
   readonly span: Tracer.AnySpan | undefined
   /** Takes memory for so many bytes, and says whether there was any; less than 0 gives it back. */
   readonly takeMemory: (bytes: number) => boolean
@@ -84,7 +83,6 @@ const unavailableError = (guard: string, { why }: GuardFailure) =>
     detail: `the guard ${guard} failed: ${why}`
   })
 
-/** The error of a request that a guard blocks. */
 export const blockedError = ({ categories, guard }: GuardAction) =>
   new GatewayError({
     reason: "invalid",

@@ -11,7 +11,6 @@ export type Marking = "classified" | "cui"
 /** Levels that may hold CUI. `itar` alone names no level of either ladder; nothing here may hold classified information. */
 const holdsCui: ReadonlySet<string> = new Set(["fedramp-moderate", "fedramp-high", "il4", "il5"])
 
-/** Whether text with this marking is above the level. */
 export const isSpill = (marking: Marking, level: Level): boolean =>
   marking === "classified" || !holdsCui.has(level.replace(/\+itar$/, ""))
 

@@ -30,7 +30,6 @@ export interface IssuerKeys {
 /** Throws where they are none. */
 const keysIn = (set: unknown): JWTVerifyGetKey => createLocalJWKSet(set as JSONWebKeySet)
 
-/** Keys that stand in a file. */
 export const parseKeys = (file: Buffer): Result.Result<IssuerKeys, string> =>
   Result.map(
     Result.try({ try: () => keysIn(JSON.parse(file.toString("utf8"))), catch: () => "it is no JSON Web Key Set" }),

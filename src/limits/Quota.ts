@@ -20,7 +20,6 @@ const mostUsed = 1e12
 export interface Wanted {
   /** Tokens of the input, about. */
   readonly input: number
-  /** Tokens that the output may have. */
   readonly output: number
   /** Absent where the deployment has no prices. */
   readonly prices?: Prices | undefined

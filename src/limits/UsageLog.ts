@@ -205,7 +205,6 @@ export const makeUsageLog = Effect.fnUntraced(function* (
 export class UsageLog extends Context.Service<UsageLog, Effect.Success<ReturnType<typeof makeUsageLog>>>()(
   "gateway/limits/UsageLog"
 ) {
-  /** Keeps no records. */
   static readonly none = Layer.succeed(UsageLog, { record: () => {}, audit: () => {} })
 
   /** `log`: a file's path, or `stdout`. Closing the layer writes what is queued. */

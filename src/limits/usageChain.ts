@@ -121,7 +121,6 @@ export const makeChain = (
   }
   /** Whether a record came after what was signed last. */
   const isUnsigned = () => seq > sealed
-  /** The last record. */
   const head = (): Head => ({ instance, seq, digest })
   return { instance, link, seal, isUnsigned, head }
 }

@@ -84,7 +84,6 @@ export interface SimulatedCloud {
   readonly answer: (request: CloudRequest) => Promise<Reply> | Reply
   /** The settings of a gateway for it. */
   readonly environment: (url: string) => Readonly<Record<string, string>>
-  /** A token that it takes. */
   readonly bearer: string
 }
 

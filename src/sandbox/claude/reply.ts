@@ -19,7 +19,6 @@ interface Planned {
   readonly write: (place: string | undefined, at: number) => { block: JsonObject; deltas: ReadonlyArray<JsonObject> }
 }
 
-/** Thinking in this many pieces. */
 const piecesOf = (thinking: string, count: number): ReadonlyArray<string> => {
   const all = words(thinking)
   const size = Math.ceil(all.length / count)

@@ -117,7 +117,6 @@ const filterOf = (source_type: string, end_offset: number, blocked = false) => (
   content_filter_offsets: { start_offset: 0, end_offset, check_offset: 0 }
 })
 
-/** Unix time in seconds. */
 const now = (): number => Math.floor(Date.now() / 1000)
 
 /** Answers a Responses request. Throws a `Refusal` where the clouds refuse it. */

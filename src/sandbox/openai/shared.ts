@@ -36,7 +36,6 @@ export const { closed, variant, list, insist, where, typed } = shapesIn({
 
 export const text = typed((value) => typeof value === "string", "Invalid type for '{path}': expected a string.")
 
-/** A text of at most so many characters. */
 export const textUpTo = (longest: number): Shape<string> =>
   where(
     text,
@@ -48,7 +47,6 @@ export const textUpTo = (longest: number): Shape<string> =>
 const id = textUpTo(64)
 export const identifiers = { user: id, safety_identifier: id, prompt_cache_key: id }
 
-/** The letters of a name. */
 const LETTERS =
   "Invalid '{path}': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
 export const name = where(textUpTo(64), (name) => /^[a-zA-Z0-9_-]+$/.test(name), LETTERS)
@@ -60,7 +58,6 @@ export const filled = <A>(shape: Shape<A>): Shape<ReadonlyArray<A>> =>
 export const never = (message: string | ((value: unknown) => string)): Shape<never> =>
   typed((_): _ is never => false, message)
 
-/** One of these words. */
 export const word = (...words: ReadonlyArray<string>): Shape<string> =>
   typed(
     (value): value is string => words.some((one) => one === value),
