@@ -3,7 +3,7 @@
  * waits, or is refused with the time to try again, before the cloud would refuse it (docs/decisions.md#the-clouds-quota). Each
  * process counts for itself.
  */
-import { Context, Duration, Effect, Equal, Layer } from "effect"
+import { Context, Duration, Effect, Equal, Layer, Number as Num } from "effect"
 import type { Deployment } from "../catalog/Catalog.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
@@ -136,7 +136,6 @@ const makeAdmission = (quota: CloudLimits, share: number, longest: number) => {
   })
   /** By team, in the order in which they are served next. */
   const queues = new Map<string, Set<Waiter>>()
-  let waiting = 0
   let timer: NodeJS.Timeout | undefined
   /** When those that wait are looked at next. */
   let servesAt = Number.POSITIVE_INFINITY
@@ -150,9 +149,8 @@ const makeAdmission = (quota: CloudLimits, share: number, longest: number) => {
 
   const leave = (waiter: Waiter): void => {
     const queue = queues.get(waiter.team)
-    if (queue?.delete(waiter) !== true) return
-    waiting--
-    if (queue.size === 0) queues.delete(waiter.team)
+    queue?.delete(waiter)
+    if (queue?.size === 0) queues.delete(waiter.team)
   }
 
   /** Admits requests that fit, teams in turn, and refuses those that have waited long enough. */
@@ -180,7 +178,7 @@ const makeAdmission = (quota: CloudLimits, share: number, longest: number) => {
       }
     }
     servesAt = Number.POSITIVE_INFINITY
-    if (waiting > 0) serveIn(soonest)
+    if (queues.size > 0) serveIn(soonest)
     else clearTimeout(timer)
   }
 
@@ -195,9 +193,9 @@ const makeAdmission = (quota: CloudLimits, share: number, longest: number) => {
   }
 
   const isFull = (team: string): boolean => {
-    const own = queues.get(team)
-    const share = mostWaiting / (queues.size + (own === undefined ? 1 : 0))
-    return waiting >= mostWaiting && (own?.size ?? 0) >= share
+    const own = queues.get(team)?.size ?? 0
+    const share = mostWaiting / (queues.size + (own === 0 ? 1 : 0))
+    return own >= share && Num.sumAll(Array.from(queues.values(), ({ size }) => size)) >= mostWaiting
   }
 
   const enter = (wanted: Wanted): Effect.Effect<void, GatewayError> =>
@@ -208,7 +206,6 @@ const makeAdmission = (quota: CloudLimits, share: number, longest: number) => {
       return Effect.callback<void, GatewayError>((resume) => {
         const waiter: Waiter = { ...wanted, until: now() + longest, resume }
         getOrInsert(queues, wanted.team, () => new Set()).add(waiter)
-        waiting++
         serveIn(Math.min(wait, longest))
         return Effect.sync(() => leave(waiter))
       })
@@ -222,7 +219,7 @@ const makeAdmission = (quota: CloudLimits, share: number, longest: number) => {
       if (more !== 0) bucket.take(wanted.team, more, now())
       isLess ||= more < 0
     }
-    if (isLess && waiting > 0) serve()
+    if (isLess && queues.size > 0) serve()
   }
   return { quota, enter, correct }
 }
