@@ -10,6 +10,7 @@ import { type CatalogFiles, leftOutLines, loadCatalog } from "./catalog/CatalogS
 import { configuresCloud } from "./catalog/clouds.ts"
 import { firstChatId, requestable } from "./catalog/Resolver.ts"
 import { cryptoFacts, describeCrypto, requireFips } from "./fips.ts"
+import { readCertificates } from "./identity/certificate.ts"
 import { tooFewFiles } from "./openFiles.ts"
 import { refusePlainHttp } from "./plainHttp.ts"
 import { applyProxyRule, shownProxy } from "./proxy.ts"
@@ -156,8 +157,15 @@ const announce = Effect.fnUntraced(function* (loaded: Loaded, port: number) {
     yield* Effect.annotateLogs(warning, { setting, url, served_by: servedBy })
   }
   const few = tooFewFiles(gateway)
+  // Node passes over what it cannot read.
+  const unread = yield* Effect.forEach(Option.toArray(gateway.extraCaCerts), (file) =>
+    Effect.match(readCertificates(file), {
+      onFailure: ({ message }) => [`NODE_EXTRA_CA_CERTS: ${message}. None of its certificates is trusted.`],
+      onSuccess: () => []
+    })
+  )
   const fewFiles = few === undefined ? [] : [`open files: ${few.message}. ${few.fix}`]
-  for (const line of [...fewFiles, ...leftOutLines(leftOut), ...unknownSettingLines(environment())]) {
+  for (const line of [...unread.flat(), ...fewFiles, ...leftOutLines(leftOut), ...unknownSettingLines(environment())]) {
     yield* Effect.logWarning(line)
   }
   if (clouds.simulated) {

@@ -86,27 +86,37 @@ export class CatalogError extends Data.TaggedError("CatalogError")<{
   }
 }
 
-const readCatalog = (file: string): Effect.Effect<string, CatalogError> =>
-  Effect.mapError(readRegularText(file), ({ isMissing, message }) => {
-    const problem = isMissing ? message : `it cannot be read: ${message}`
-    return new CatalogError({ source: file, problems: [problem] })
-  })
-
 /** The operator's files: a catalog in the place of the shipped one, and changes of whichever it is. */
 export interface CatalogFiles {
   /** `GATEWAY_CATALOG_FILE`. */
   readonly catalogFile: Option.Option<string>
   /** `GATEWAY_CATALOG_OVERLAY`. */
   readonly catalogOverlay: Option.Option<string>
+  /** Those of them that a command was given, rather than by settings. */
+  readonly given?: ReadonlyArray<string>
 }
 
-/** Each file with its text, by its role. */
-const readTexts = Effect.fnUntraced(function* ({ catalogFile, catalogOverlay }: CatalogFiles) {
-  const one = Option.match({
-    onNone: () => Effect.undefined,
-    onSome: (file: string) => Effect.map(readCatalog(file), (text) => ({ file, text }))
-  })
-  return { catalog: yield* one(catalogFile), overlay: yield* one(catalogOverlay) }
+const settings = { catalog: "GATEWAY_CATALOG_FILE", overlay: "GATEWAY_CATALOG_OVERLAY" } as const
+type Role = keyof typeof settings
+
+/** A file with its text, and what errors call it. */
+const readOne = Effect.fnUntraced(function* (role: Role, file: string, given: ReadonlyArray<string> = []) {
+  const setting = settings[role]
+  const isGiven = given.includes(file)
+  const source = isGiven ? file : `${setting}: ${file}`
+  const advice = isGiven ? "" : ". Name another, or unset it"
+  const text = yield* Effect.mapError(
+    readRegularText(file),
+    ({ message }) => new CatalogError({ source, problems: [`it cannot be read: ${message}${advice}`] })
+  )
+  return { file, source, text }
+})
+
+/** Each by its role. */
+const readTexts = Effect.fnUntraced(function* ({ catalogFile, catalogOverlay, given }: CatalogFiles) {
+  const read = (role: Role, file: Option.Option<string>) =>
+    Option.match(file, { onNone: () => Effect.undefined, onSome: (file) => readOne(role, file, given) })
+  return { catalog: yield* read("catalog", catalogFile), overlay: yield* read("overlay", catalogOverlay) }
 })
 type Texts = Effect.Success<ReturnType<typeof readTexts>>
 
@@ -117,10 +127,10 @@ const catalogOf = ({ catalog, overlay }: Texts): Result.Result<Catalog, CatalogE
   const base =
     catalog === undefined
       ? refusedAs("shipped catalog")(shippedCatalog)
-      : refusedAs(catalog.file)(checkCatalog(catalog.text))
+      : refusedAs(catalog.source)(checkCatalog(catalog.text))
   return overlay === undefined
     ? base
-    : Result.flatMap(base, (base) => refusedAs(overlay.file)(withOverlay(base, overlay.text)))
+    : Result.flatMap(base, (base) => refusedAs(overlay.source)(withOverlay(base, overlay.text)))
 }
 
 /** What it is called for people. */
@@ -161,13 +171,13 @@ const make = Effect.fnUntraced(function* ({ sites, paths, ...files }: CatalogSto
     yield* watchFile({
       kind: role,
       path: file,
-      version: (text) => text,
-      read: readCatalog(file),
-      initial: initial.text,
+      version: ({ text }) => text,
+      read: readOne(role, file),
+      initial,
       every: "2 seconds",
-      take: Effect.fnUntraced(function* (text) {
+      take: Effect.fnUntraced(function* (latest) {
         // The other file may have changed with it, and not be read yet.
-        index = yield* indexOf({ ...(yield* readTexts(files)), [role]: { file, text } })
+        index = yield* indexOf({ ...(yield* readTexts(files)), [role]: latest })
         since = Date.now()
         yield* Effect.logInfo(`${file}: catalog reloaded, ${index.list.length} IDs`)
         yield* Effect.forEach(leftOutLines(index.leftOut), (line) => Effect.logWarning(line))

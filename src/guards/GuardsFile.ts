@@ -78,7 +78,8 @@ const GuardsFile = Schema.Struct({
   guards: Schema.Array(GuardSettings).check(allUnique(({ name }) => name, "two guards have the same name"))
 })
 
-const parse = parser(GuardsFile, "a guards file")
+const setting = "GATEWAY_GUARDS_FILE"
+const parse = parser(GuardsFile, setting, "a guards file")
 
 /** A guard of the file, and what its files hold. */
 export interface GuardRead extends GuardSettings {
@@ -102,7 +103,7 @@ const readClient = Effect.fnUntraced(function* (path: string, { certificate, key
 
 /** The guards of the file, in order. Only their owners may be able to change it and the files that it names. */
 export const readGuards = Effect.fnUntraced(function* (path: string) {
-  const text = yield* readNamed(path, "GATEWAY_GUARDS_FILE")
+  const text = yield* readNamed(path, setting)
   const { guards } = yield* parse(path, text)
   const read = yield* Effect.forEach(guards, (guard) =>
     Effect.map(readClient(path, guard), (client): GuardRead => ({ ...guard, client }))

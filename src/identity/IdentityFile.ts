@@ -121,8 +121,10 @@ const namesIn = ({ authorities = [], issuers = [] }: IdentityFile): ReadonlyArra
   ...authorities.flatMap((authority) => [authority.certificates, ...crlsOf(authority)])
 ]
 
+const setting = "GATEWAY_IDENTITY_FILE"
+
 /** What an identity file says, without the files that it names. */
-export const parseIdentity = parser(IdentityFile, "an identity file")
+export const parseIdentity = parser(IdentityFile, setting, "an identity file")
 
 const sliceBytes = 1024 * 1024
 
@@ -144,7 +146,7 @@ function* digestOf(pieces: ReadonlyArray<Uint8Array>): Slices<string> {
  * with any of them.
  */
 export const readIdentity = Effect.fnUntraced(function* (path: string) {
-  const text = yield* readNamed(path, "GATEWAY_IDENTITY_FILE")
+  const text = yield* readNamed(path, setting)
   const file = yield* parseIdentity(path, text)
   const contents = new Map<string, Buffer>()
   for (const name of namesIn(file)) {

@@ -4,7 +4,7 @@ import { Array as Arr, DateTime, Effect, FileSystem, Option, Record, Result, Sch
 import { levels } from "../catalog/names.ts"
 import { isCallerId } from "../contract/Security.ts"
 import type { OperatorError } from "../wire/OperatorError.ts"
-import { entryOf, parser, readOwned, withLock, writeAtomic } from "./files.ts"
+import { entryOf, parser, readSet, withLock, writeAtomic } from "./files.ts"
 import { limitKinds } from "./limits.ts"
 
 const Digest = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
@@ -135,10 +135,16 @@ const KeyFile = Schema.Struct({
 export type KeyBook = Pick<typeof KeyFile.Type, "keys" | "callers"> & { readonly teams: ReadonlyArray<Team> }
 export const emptyBook: KeyBook = { keys: [], teams: [] }
 
+const setting = "GATEWAY_KEYS_FILE"
+
+/** The text of a key file; undefined where there is none. */
+export const readKeyFile = (path: string) => readSet(path, setting)
+
 const parse = parser(
   KeyFile,
+  setting,
   "a key file",
-  ". Name another in GATEWAY_KEYS_FILE, or fix it; keys are made with: npm run gateway -- keys create --name NAME"
+  ". Name another, or fix it; keys are made with: npm run gateway -- keys create --name NAME"
 )
 const encode = Schema.encodeSync(KeyFile)
 
@@ -147,7 +153,7 @@ export const parseBook = (path: string, text: string): Effect.Effect<KeyBook, Op
 
 /** The keys and teams of a file, none when there is no file. */
 export const readBook = Effect.fnUntraced(function* (path: string) {
-  const text = yield* readOwned(path)
+  const text = yield* readKeyFile(path)
   return text === undefined ? emptyBook : yield* parseBook(path, text)
 })
 

@@ -10,8 +10,7 @@ import { type CallerIdentity, isCallerId } from "../contract/Security.ts"
 import { watchFile } from "../watchFile.ts"
 import { fail } from "../wire/OperatorError.ts"
 import { steadyMillis } from "../wire/steady.ts"
-import { readOwned } from "./files.ts"
-import { emptyBook, type Key, type KeyBook, matches, parseBook, type Team } from "./KeyFile.ts"
+import { emptyBook, type Key, type KeyBook, matches, parseBook, readKeyFile, type Team } from "./KeyFile.ts"
 import { callerOf, callerTitle } from "./limits.ts"
 import { RefusedKeys } from "./replicas.ts"
 
@@ -229,7 +228,7 @@ export class Keys extends Context.Service<Keys, ReturnType<typeof make>["service
     Layer.effect(
       Keys,
       Effect.gen(function* () {
-        const text = yield* readOwned(file)
+        const text = yield* readKeyFile(file)
         let known = text === undefined ? emptyBook : yield* parseBook(file, text)
 
         const own = sandbox ? [sandboxKey(yield* DateTime.now)] : []
@@ -245,7 +244,7 @@ export class Keys extends Context.Service<Keys, ReturnType<typeof make>["service
           kind: "keys",
           path: file,
           version: (latest) => latest,
-          read: readOwned(file),
+          read: readKeyFile(file),
           initial: text,
           every: poll,
           take: Effect.fnUntraced(function* (latest) {

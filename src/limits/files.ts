@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, statSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import { Context, Effect, FileSystem, Metric, Option, Schedule, Schema } from "effect"
 import { type RegularFile, readRegular } from "../regularFile.ts"
-import { fail, OperatorError, rephrase } from "../wire/OperatorError.ts"
+import { fail, inSetting, OperatorError, rephrase } from "../wire/OperatorError.ts"
 import { parseFile } from "../wire/parse.ts"
 import { inOneTurn, inSlices, pause } from "../wire/slices.ts"
 
@@ -120,12 +120,15 @@ export const readOwnedBeside = Effect.fnUntraced(function* (
   return file.bytes
 })
 
-/** The text of one that a setting names. */
+/** The same of one that a setting names. */
+export const readSet = (path: string, setting: string) => rephrase(readOwned(path), inSetting(setting))
+
+/** The same, where it must exist. */
 export const readNamed = (path: string, setting: string): Effect.Effect<string, OperatorError> =>
   Effect.filterOrFail(
-    readOwned(path),
+    readSet(path, setting),
     (text) => text !== undefined,
-    () => new OperatorError({ message: `${path} does not exist. Name another in ${setting}, or unset it` })
+    () => new OperatorError({ message: `${setting}: ${path} does not exist. Name another, or unset it` })
   )
 
 /** An entry of a list that may be long: a place where others may have their turn. */
@@ -135,12 +138,13 @@ export const entryOf = <S extends Schema.Constraint>(schema: S) =>
     return wait === undefined ? decoded : Effect.andThen(wait, decoded)
   })(schema)
 
-/** Reads the text of a JSON file that decides who may do what, as `what` names it. */
-export const parser = <A>(schema: Schema.Codec<A, unknown>, what: string, advice = "") => {
+/** Reads the text of a JSON file that decides who may do what, as a setting names it. `what`: what it is. */
+export const parser = <A>(schema: Schema.Codec<A, unknown>, setting: string, what: string, advice = "") => {
   // A misspelt restriction must not be read as none, so unknown fields are refused.
   const decode = Schema.decodeUnknownEffect(schema, { onExcessProperty: "error" })
   return (path: string, text: string) => {
-    const refuse = (why: string) => new OperatorError({ message: `${path} is not ${what}: ${oneLine(why)}${advice}` })
+    const refuse = (why: string) =>
+      new OperatorError({ message: `${setting}: ${path} is not ${what}: ${oneLine(why)}${advice}` })
     return inSlices(parseFile(text)).pipe(
       Effect.flatMap(Effect.fromResult),
       Effect.flatMap((json) => Effect.flatten(inOneTurn(() => decode(json)))),

@@ -11,7 +11,7 @@ export const readNotice = Effect.fnUntraced(function* (file: Option.Option<strin
   if (Option.isNone(file)) return undefined
   const refuse = (why: string) => new OperatorError({ message: `GATEWAY_NOTICE_FILE: ${file.value} ${why}` })
   const read = yield* Effect.mapError(readRegularText(file.value), ({ message }) =>
-    refuse(`cannot be read: ${message}`)
+    refuse(`cannot be read: ${message}. Name another, or unset it`)
   )
   const text = read
     .replace(/^\uFEFF/, "")

@@ -13,6 +13,9 @@ export const fail = (message: string) => Effect.fail(new OperatorError({ message
 /** What a thrown value says. */
 export const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
+/** What is wrong with what a setting names. */
+export const inSetting = (setting: string) => (why: string) => `${setting}: ${why}`
+
 /** A failure as an `OperatorError`, with another message. */
 export const rephrase = <A, E extends { readonly message: string }, R>(
   effect: Effect.Effect<A, E, R>,

@@ -23,6 +23,10 @@ describe("a command that is called wrong", () => {
     ["keys create --nmae x", /^gateway: Unrecognized flag: --nmae .*--name.* Help: .*\n$/],
     ["keys create --name a --name b", /^gateway: Invalid value for flag --name: .*at most 1.*\n$/],
     ["usage --format x", /^gateway: .*--format: "x".*"csv".* Help: npm run gateway -- usage --help\n$/],
+    [
+      "catalog check none.json",
+      /^gateway: none\.json is not a usable catalog:\n {2}it cannot be read: there is no such file\n$/
+    ],
     // As of a variable that the shell has not set.
     ["usage ", /^gateway: Invalid value for argument <FILE>: ""\. Expected: the name of a file.* Help: .*\n$/],
     ["catalog check --overlay ", /^gateway: Missing value for flag --overlay\. Expected: the name of a file.*\n$/],

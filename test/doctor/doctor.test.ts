@@ -476,8 +476,14 @@ describe("doctor", () => {
       assert.match(shown(later, "extra CA"), /^ok: /)
       assert.match(shown(later, "collector"), /\nfail: .*ca\.pem .*expired.*\nfail: .*chain.*expired/s)
       const missing = yield* at(0, { NODE_EXTRA_CA_CERTS: "none.pem", OTEL_EXPORTER_OTLP_CERTIFICATE: `${own}x` })
-      assert.match(shown(missing, "extra CA"), /^fail: cannot read none\.pem: there is no such file/)
-      assert.match(shown(missing, "collector"), /^fail: cannot read .*own\.pemx: there is no such file/)
+      assert.match(
+        shown(missing, "extra CA"),
+        /^fail: NODE_EXTRA_CA_CERTS: cannot read none\.pem: there is no such file/
+      )
+      assert.match(
+        shown(missing, "collector"),
+        /^fail: an OTEL_ certificate: cannot read .*own\.pemx: there is no such file/
+      )
     })
   )
 

@@ -71,6 +71,13 @@ const cases: ReadonlyArray<Case> = [
     environment: () => ({ ...cloud, GATEWAY_KEYS_FILE: broken }),
     says: () => [broken, "not a key file", "GATEWAY_KEYS_FILE"]
   },
+  ...["GATEWAY_KEYS_FILE", "GATEWAY_GUARDS_FILE", "GATEWAY_IDENTITY_FILE"].map(
+    (name): Case => ({
+      what: `${name} is a folder`,
+      environment: () => ({ [name]: directory }),
+      says: () => [`${name}: cannot read ${directory}: it is no regular file`]
+    })
+  ),
   {
     what: "the state directory cannot be made",
     environment: () => ({ ...cloud, GATEWAY_STATE_DIR: join(broken, "state") }),
@@ -144,11 +151,19 @@ describe("serve refuses to start in one line that says what to do, and exits wit
     await gateway.stop()
   })
 
+  it.each(["GATEWAY_CATALOG_FILE", "GATEWAY_CATALOG_OVERLAY"])("%s does not exist", async (name) => {
+    const { stderr } = await command(["serve"], { ...cloud, [name]: "none.json" })
+    assert.match(
+      stderr,
+      new RegExp(`^gateway: ${name}: none\\.json .*\\n.*no such file\\. Name another, or unset it\\n$`)
+    )
+  })
+
   it("the catalog is broken: a line for each problem", async () => {
     const { code, stderr, stdout } = await command(["serve"], { GATEWAY_CATALOG_FILE: broken })
     assert.strictEqual(code, 1)
     assert.strictEqual(stdout, "")
-    assert.match(stderr, /^gateway: .*broken\.json is not a usable catalog:\n( {2}.*\n)+$/)
+    assert.match(stderr, /^gateway: GATEWAY_CATALOG_FILE: .*broken\.json is not a usable catalog:\n( {2}.*\n)+$/)
   })
 })
 
@@ -331,7 +346,7 @@ describe("the start says", () => {
       GATEWAY_LOG_FORMAT: "json",
       NODE_EXTRA_CA_CERTS: broken
     })
-    await until(() => gateway.stderr().includes("on loopback"), "the line")
+    await until(() => gateway.stderr().includes("NODE_EXTRA_CA_CERTS: cannot read"), "the last line")
     await gateway.stop()
     for (const words of [
       "; BEDROCK_BASE_URL https://proxy.example declared il4,itar; ",

@@ -30,7 +30,8 @@ const check = Command.make(
     const { clouds: configured, gateway } = yield* settings
     const catalog = yield* loadCatalog({
       catalogFile: Option.orElse(file, () => gateway.catalogFile),
-      catalogOverlay: Option.orElse(overlay, () => gateway.catalogOverlay)
+      catalogOverlay: Option.orElse(overlay, () => gateway.catalogOverlay),
+      given: [...Option.toArray(file), ...Option.toArray(overlay)]
     })
     // A cloud that is not configured here is assumed to be where it may serve the most.
     yield* print(reportCatalog(catalog, { ...bestSites(clouds), ...sitesOf(configured) }))

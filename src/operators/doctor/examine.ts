@@ -8,6 +8,7 @@ import { type config, type Environment, load } from "../../Settings.ts"
 import { startSandbox } from "../../serve.ts"
 import { servesSandbox, sitesOf } from "../../settings/clouds.ts"
 import { applyTlsPolicy } from "../../tlsPolicy.ts"
+import { inSetting, rephrase } from "../../wire/OperatorError.ts"
 import { explainSetting } from "../cli/run.ts"
 import { cloudChecks } from "./clouds.ts"
 import { type Check, runChecks } from "./Finding.ts"
@@ -44,7 +45,10 @@ export const checkSetup = Effect.fnUntraced(function* (
     ...(sandbox ? [] : cloudChecks(gateway, clouds)),
     ["key file", files.keysFound(gateway, sandbox, prices)],
     ["tls", files.tlsFound(gateway)],
-    ...whereSet(gateway.extraCaCerts, (file) => ["extra CA", files.bundleFound(file)]),
+    ...whereSet(gateway.extraCaCerts, (file) => [
+      "extra CA",
+      rephrase(files.bundleFound(file), inSetting("NODE_EXTRA_CA_CERTS"))
+    ]),
     ...cloudsOf(configured).flatMap(({ certificate = Option.none(), name }) =>
       whereSet(certificate, (file) => [`certificate ${name}`, files.chainFound(file, file)])
     ),

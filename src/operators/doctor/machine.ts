@@ -6,6 +6,7 @@ import { openFilesLimit, tooFewFiles } from "../../openFiles.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
 import { isEveryAddress, portOf } from "../../settings/fields.ts"
 import { exportedSignals, exporterVariable, telemetryWarnings } from "../../telemetry/telemetryLayer.ts"
+import { inSetting, rephrase } from "../../wire/OperatorError.ts"
 import { metricsPortOf, metricsPortsProblem } from "../../workers.ts"
 import { fail, ok, orFail, orStartFails, warn } from "./Finding.ts"
 import { bundleFound, chainFound } from "./files.ts"
@@ -129,11 +130,13 @@ export const collectorFound = Effect.fnUntraced(function* (environment: Environm
   const valuesOf = (name: string) =>
     new Set(signals.flatMap((signal) => exporterVariable(environment, signal, name) ?? []))
   const fix = "Correct it: docs/operation.md#observing says what counts. OTLP over HTTP has most often port 4318."
+  // It may be one for all signals, or for one of them.
+  const certificate = inSetting("an OTEL_ certificate")
   const found = yield* Effect.all([
     Effect.succeed(telemetryWarnings(environment, new Set(signals)).map((message) => warn(message, fix))),
     Effect.forEach(valuesOf("ENDPOINT"), endpointFound),
-    Effect.forEach(valuesOf("CERTIFICATE"), (file) => bundleFound(file)),
-    Effect.forEach(valuesOf("CLIENT_CERTIFICATE"), (file) => chainFound(file))
+    Effect.forEach(valuesOf("CERTIFICATE"), (file) => rephrase(bundleFound(file), certificate)),
+    Effect.forEach(valuesOf("CLIENT_CERTIFICATE"), (file) => rephrase(chainFound(file), certificate))
   ])
   return found.flat(2)
 })
