@@ -47,7 +47,7 @@ const routes = ({ sandbox, settings }: GatewayOptions) => {
   )
 }
 
-export interface GatewayOptions {
+interface GatewayOptions {
   readonly settings: GatewaySettings
   readonly clouds: CloudSettings
   /** Whether the clouds are the sandbox's, and its key works beside those of the key file. */

@@ -22,7 +22,7 @@ export type Effort = typeof Effort.Type
  * `api`: `budgeted` takes `thinking.budget_tokens`, `adaptive` takes `output_config.effort`, `level` takes Gemini's
  * `thinkingLevel`, `effort` takes OpenAI's `reasoning_effort`, `none` does not think.
  */
-export const Thinking = Schema.Struct({
+const Thinking = Schema.Struct({
   api: Schema.Literals(["budgeted", "adaptive", "level", "effort", "none"]),
   /** Whether the model can run without thinking. */
   optional: Schema.Boolean,

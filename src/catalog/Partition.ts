@@ -25,23 +25,21 @@ const Row = Schema.Struct({
   /** The top of each ladder, and ITAR; empty: nothing is served there. */
   authorization: Authorization
 })
-export type Row = typeof Row.Type
 
-export const Partition = Schema.Struct({
+const Partition = Schema.Struct({
   /** Domains of the vendors: their hosts are judged by the rows, whatever is declared of them. */
   vendors: Schema.NonEmptyArray(Schema.NonEmptyString),
   ...fieldsByCloud(Schema.Array(Row))
 })
-export type Partition = typeof Partition.Type
 
 /** The table in force. A table that is malformed stops the program: there is no other. */
-export const partition: Partition = Schema.decodeUnknownSync(Partition)(shipped, { onExcessProperty: "error" })
+export const partition = Schema.decodeUnknownSync(Partition)(shipped, { onExcessProperty: "error" })
 
 const regExpOf = (pattern: string): RegExp =>
   new RegExp(`^${pattern.replaceAll(".", "\\.").replaceAll("*", "[a-z0-9.-]+").replace("{place}", "([a-z0-9-]+)")}$`)
 
 /** The first row that holds the place. */
-export const rowOf = (cloud: Cloud, place: string): Row | undefined =>
+export const rowOf = (cloud: Cloud, place: string) =>
   partition[cloud].find(({ places }) => places.some((pattern) => regExpOf(pattern).test(place)))
 
 /** The places of a cloud, as the table writes them. */

@@ -33,7 +33,7 @@ const quote = (text: string): string =>
   escapeControls(JSON.stringify(text.slice(0, maxEcho) + (text.length > maxEcho ? "…" : "")))
 
 /** Whether the endpoint serves what the ID is bound to. */
-export const serves = (purpose: Purpose, { model, deployment }: Entry): boolean =>
+const serves = (purpose: Purpose, { model, deployment }: Entry): boolean =>
   surfaces[purpose].families?.includes(model.family) ?? deployment.responses === true
 
 /** The ID of a first chat: that of the documents where it is served. Undefined where no chat model is. */

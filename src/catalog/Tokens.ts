@@ -35,7 +35,7 @@ export const estimateInput = (textBytes: number, media: number): number =>
   Math.ceil(textBytes / bytesPerToken) + media * mediaTokens
 
 /** What a cloud sent. */
-export interface Received {
+interface Received {
   readonly stream: boolean
   /** Events of a stream. */
   readonly events: number

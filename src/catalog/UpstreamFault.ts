@@ -6,7 +6,7 @@ import { arrayOf, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { meaningsOf } from "../wire/words.ts"
 
 /** What a refusal with the status 400 is about, where clients decide by it. */
-export type Topic = "content-filter" | "context-length"
+type Topic = "content-filter" | "context-length"
 
 /** OpenAI's codes for it (docs/upstreams.md#azure-openai). */
 const topics = meaningsOf<Topic>(["content_filter", "content-filter"], ["context_length_exceeded", "context-length"])

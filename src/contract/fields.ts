@@ -91,7 +91,7 @@ export const question = [{ role: "user", content: "What is FedRAMP High?" }] as 
 export const answer = "FedRAMP High is the strictest of the three FedRAMP baselines."
 
 /** What an optional field says beside its description. */
-export interface Notes<A> {
+interface Notes<A> {
   /** What holds where the field is absent; generators of clients take no objects here. */
   readonly default?: Exclude<A, object>
   /** What the field must be, where the types alone do not say it well. */

@@ -45,7 +45,7 @@ export const startTimer = (clock: Clock.Clock): (() => bigint) => {
 }
 
 /** The `error.type` of a request or call that was given up, which is no failure. */
-export const cancelled = "cancelled"
+const cancelled = "cancelled"
 
 /** Ends a span with its attributes; `endTime` in nanoseconds since the epoch. A failure is named by its kind, because its message may quote a caller. */
 export const endSpan = (span: Tracer.Span, endTime: bigint, attributes: Attributes) => {

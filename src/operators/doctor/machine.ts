@@ -84,7 +84,7 @@ export const fipsFound = (settings: Pick<GatewaySettings, "fips">) =>
     orStartFails("Name OpenSSL's FIPS module in OPENSSL_CONF and set NODE_OPTIONS=--force-fips: see docs/fips.md.")
   )
 
-export const connects = (host: string, port: number) =>
+const connects = (host: string, port: number) =>
   Effect.callback<void, { readonly message: string }>((resume) => {
     const socket = createConnection({ host, port })
     socket.once("connect", () => resume(Effect.sync(() => void socket.destroy())))

@@ -99,8 +99,7 @@ export const makeActivity = () => {
 }
 
 type Snapshot = ReturnType<ReturnType<typeof makeActivity>["snapshot"]>
-export type DeploymentActivity = Snapshot["deployments"][number]
-export type Minute = DeploymentActivity["minutes"][number]
+export type Minute = Snapshot["deployments"][number]["minutes"][number]
 
 export class Activity extends Context.Service<Activity, ReturnType<typeof makeActivity>>()("gateway/status/Activity") {
   static readonly layer = Layer.effectContext(
