@@ -213,7 +213,6 @@ export const settingsDigest = (settings: object): string =>
 export const docsOf = ({ docs }: Pick<GatewaySettings, "docs">, sandbox: boolean) =>
   Option.getOrElse(docs, () => (sandbox ? "public" : "off"))
 
-/** How usage records and audit events are written. */
 export const recordOptions = ({ recordFormat, recordSigningKey }: GatewaySettings) => ({
   format: recordFormat,
   signingKey: Option.getOrUndefined(recordSigningKey)

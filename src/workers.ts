@@ -10,7 +10,6 @@ export const isWorker = cluster.isWorker
 
 const isReady = Schema.is(Schema.Struct({ gatewayPort: Schema.Number }))
 
-/** A worker reports that it serves. */
 export const reportReady = (gatewayPort: number) => Effect.sync(() => process.send?.({ gatewayPort }))
 
 /** Before a worker is replaced: at first almost no time, twice as long each time one dies young, at most half a minute. */

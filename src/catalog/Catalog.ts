@@ -104,9 +104,8 @@ export const Deployment = Schema.Struct({
   maxSeed: Schema.optionalKey(Positive),
   /** The ID that the count endpoint wants; absent: no counting on this deployment. */
   countModel: Schema.optionalKey(UpstreamId),
-  /** Betas that may be sent with a message; others are removed. */
+  /** Betas that may be sent with a message, and with a count; others are removed. */
   betas: Names,
-  /** Betas that may be sent with a count. */
   countBetas: Names,
   /** Whether the request itself may carry `cache_control`; elsewhere its last block is marked (docs/upstreams.md#automatic-caching). */
   automaticCaching: Schema.optionalKey(Schema.Boolean),

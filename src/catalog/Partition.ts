@@ -42,10 +42,8 @@ const regExpOf = (pattern: string): RegExp =>
 export const rowOf = (cloud: Cloud, place: string) =>
   partition[cloud].find(({ places }) => places.some((pattern) => regExpOf(pattern).test(place)))
 
-/** The places of a cloud, as the table writes them. */
 export const placesOf = (cloud: Cloud): ReadonlyArray<string> => partition[cloud].flatMap(({ places }) => places)
 
-/** Whether a host is the cloud's own for that place. */
 export const isHostOf = (cloud: Cloud, place: string, host: string): boolean =>
   rowOf(cloud, place)?.hosts.some((template) => template.replaceAll("{place}", place) === host) === true
 
@@ -85,7 +83,6 @@ export interface Site {
   readonly declared?: Authorization | undefined
 }
 
-/** The sites of the active clouds. */
 export type Sites = { readonly [C in Cloud]?: Site | undefined }
 
 /** The clouds in the places of the table that may serve the most, to show what a catalog holds. */

@@ -32,7 +32,6 @@ const maxClosest = 3
 const quote = (text: string): string =>
   escapeControls(JSON.stringify(text.slice(0, maxEcho) + (text.length > maxEcho ? "…" : "")))
 
-/** Whether the endpoint serves what the ID is bound to. */
 const serves = (purpose: Purpose, { model, deployment }: Entry): boolean =>
   surfaces[purpose].families?.includes(model.family) ?? deployment.responses === true
 

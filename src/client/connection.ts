@@ -48,13 +48,11 @@ const sleep = (milliseconds: number, signal?: AbortSignal) =>
       clearTimeout(timer)
       reject(signal?.reason)
     }
-    const timer = setTimeout(
-      () => {
-        signal?.removeEventListener("abort", abort)
-        resolve()
-      },
-      Math.min(milliseconds, longestTimer)
-    )
+    const end = () => {
+      signal?.removeEventListener("abort", abort)
+      resolve()
+    }
+    const timer = setTimeout(end, Math.min(milliseconds, longestTimer))
     signal?.addEventListener("abort", abort, { once: true })
   })
 

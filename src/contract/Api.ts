@@ -84,7 +84,6 @@ export class Api extends HttpApi.make("gateway")
     })
   ) {}
 
-/** Every endpoint, with what the gateway knows of it. */
 export const endpoints: ReadonlyMap<string, Endpoint> = endpointsOf(Api)
 /** Where each purpose is served: named to a caller at the wrong endpoint. */
 export const purposePaths = pathsOf(endpoints)

@@ -59,7 +59,6 @@ export const MessagesErrorBody = Schema.Struct({ type: Schema.Literal("error"), 
   named("MessagesErrorBody", "An error, in the shape of the messages format.")
 )
 
-/** An error's body, as it goes to the caller. */
 export const apiErrorBody = ({ type, code, message }: ApiError): typeof ApiErrorBody.Type => ({
   error: { type, message, ...(code === undefined ? {} : { code }) }
 })
@@ -168,7 +167,6 @@ export const HealthErrors = among(apiErrors, 400, 405, 408, 417, 431, 500)
 export const ListErrors = [...HealthErrors, ...among(apiErrors, 403, 429, 503)]
 /** The same of one model, which there may not be. */
 export const ModelErrors = [...ListErrors, ...among(apiErrors, 404)]
-/** What the key's own check answers. */
 export const KeyErrors = among(apiErrors, 403, 429, 503)
 /** Of the messages endpoints: a missing or invalid key is 401 here. */
 export const MessagesErrors = [...messagesErrors.values(), unroutedError(431)]

@@ -49,7 +49,6 @@ const health = {
 export const Health = Schema.Struct({ status: Schema.Literal("ok"), ...health }).annotate(
   named("Health", "The gateway takes requests.", { status: "ok", service, version })
 )
-/** While the server shuts down: send new requests elsewhere. */
 const Draining = Schema.Struct({ status: Schema.Literal("draining"), ...health })
   .annotate(named("Draining", "The gateway is shutting down.", { status: "draining", service, version }))
   .pipe(HttpApiSchema.status(503))

@@ -108,7 +108,6 @@ const exampleNames = (value: Json): readonly [name: string, summary: string] => 
   return object(value).tools === undefined ? ["question", "A request"] : ["tools", "With a tool"]
 }
 
-/** The schema that a media type refers to. */
 const referred = (media: Json, schemas: JsonObject): Json => {
   const reference = at(media, "schema", "$ref")
   return typeof reference === "string" ? schemas[reference.split("/").at(-1) ?? ""] : undefined

@@ -49,7 +49,6 @@ export const endpointsOf = (api: { readonly groups: object }): ReadonlyMap<strin
       })
   )
 
-/** The path that serves each purpose. */
 export const pathsOf = (endpoints: ReadonlyMap<string, Endpoint>): Readonly<Record<Purpose, string>> => {
   const all = [...endpoints.values()]
   return Record.map(surfaces, (_, purpose) => all.find((endpoint) => endpoint.purpose === purpose)?.path ?? "")

@@ -120,7 +120,6 @@ export const nullable = <S extends Schema.Top>(
   ) as unknown as typeof sent
 }
 
-/** The parameters of a function. */
 export const parameters = nullable(jsonObject(), "The parameters as a JSON Schema of type object.", {
   type: "object",
   properties: { city: { type: "string" } },
@@ -131,7 +130,6 @@ export const parameters = nullable(jsonObject(), "The parameters as a JSON Schem
 export const flag = (description: string, absent = false) =>
   nullable(Schema.Boolean, description, !absent, { default: absent })
 
-/** A field that is refused, and why. */
 export const refused = (why: string) => nullable(Schema.Never, `Refused: ${why}.`, undefined, { message: why })
 
 /** One of several kinds, of which a refusal says the nouns. */
@@ -161,7 +159,6 @@ const notNumber = <S extends Schema.Top>(schema: S) =>
 /** An object of a request that requires none of these fields. */
 export const options = <const F extends Schema.Struct.Fields>(fields: F) => notNumber(object(fields))
 
-/** An object with any keys, and these values. */
 export const record = <S extends Schema.Top>(value: S) => notNumber(Schema.Record(Schema.String, value))
 
 /** The composite model ID; the resolver judges it. */
@@ -176,13 +173,11 @@ export const PositiveInt = Schema.Number.annotate(positive).check(
   Schema.isGreaterThan(0, positive)
 )
 
-/** A number from one bound to the other. */
 export const between = (minimum: number, maximum: number) =>
   Schema.Number.annotate({ message: `must be a number between ${minimum} and ${maximum}` }).check(
     Schema.isFinite(),
     Schema.isBetween({ minimum, maximum }, { message: `must be between ${minimum} and ${maximum}` })
   )
-/** The same of integers. */
 export const wholeBetween = (minimum: number, maximum: number) =>
   Schema.Number.annotate(whole).check(
     Schema.isInt(whole),

@@ -76,7 +76,6 @@ export const oneOf = <const N extends ReadonlyArray<string>>(...names: N) =>
     N[number] | (string & {})
   >
 
-/** What an event says, and the fields of its data. */
 type Event = readonly [description: string, fields: Readonly<Record<string, Schema.Codec<unknown, unknown>>>]
 
 type Events<E extends Readonly<Record<string, Event>>> = {

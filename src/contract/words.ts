@@ -39,7 +39,6 @@ export const plainMessage = (message: string): string => {
   return words.length === literals.length ? `must be ${alternatives(words)}` : "is not valid"
 }
 
-/** The schema's own message for an issue. */
 const ownWords = (issue: SchemaIssue.Leaf): string | undefined => {
   const annotations = "annotations" in issue ? issue.annotations : "ast" in issue ? issue.ast.annotations : undefined
   const message = annotations?.[issue._tag === "MissingKey" ? "messageMissingKey" : "message"]

@@ -230,7 +230,6 @@ const reportTrouble = Layer.effectDiscard(
   })
 )
 
-/** Export of these signals until the scope closes. */
 export const otlpLayer = (signals: ReadonlySet<Signal>, env: Environment) =>
   Layer.mergeAll(
     signals.has("traces") ? traces(env) : Layer.empty,

@@ -12,7 +12,6 @@ const lag = Metric.gauge("gateway_event_loop_lag_seconds", {
 /** Between two looks at the loop, in milliseconds; its histogram counts them as a part of each. */
 const resolution = 20
 
-/** Measured every five seconds, until the scope closes. */
 export const processGauges = Layer.effectDiscard(
   Effect.gen(function* () {
     const delay = monitorEventLoopDelay({ resolution })

@@ -190,7 +190,6 @@ const makeCall = (options: CallSpanOptions, now: () => bigint, startedAt: bigint
   }
 
   return {
-    /** The head of the reply has come. */
     answered: (answer: number): void => {
       status = answer
     },

@@ -71,7 +71,6 @@ const every = 10_000
 type Limited = Pick<Limits, "monthlyTokens" | "monthlyCost">
 const isLimited = ({ monthlyTokens, monthlyCost }: Limited) => monthlyTokens !== undefined || monthlyCost !== undefined
 
-/** Those with a limit go before the others. */
 const first = <A extends Limited>(users: ReadonlyArray<A>): ReadonlyArray<A> =>
   [...users.filter(isLimited), ...users.filter((user) => !isLimited(user))].slice(0, maxRows)
 

@@ -18,7 +18,6 @@ export interface Before extends Pick<Head, "instance" | "seq"> {
   readonly place: Place | undefined
 }
 
-/** Records of a chain that follow one another. */
 export interface Run {
   readonly first: number
   readonly firstPrev: string
