@@ -23,7 +23,7 @@ export interface ReplyOptions<P extends Prepared> extends Ready<P> {
 }
 
 interface WholeReplyOptions<P extends Prepared> extends ReplyOptions<P> {
-  readonly surface: Pick<Surface<never, P, ApiError | MessagesError>, "answer" | "beforeAnswer" | "errorAt" | "join">
+  readonly surface: Pick<Surface<never, P, ApiError | MessagesError>, "answer" | "errorAt" | "join">
 }
 
 /** Records an answer in the span of its call and in the request's record, where several calls add up. */
@@ -52,8 +52,9 @@ export const makeWholeReply = ({ callConcurrency, scanMode }: Limits) => {
   const readReply = Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>, reply: Reply) {
     const { record, prepared, provider, replyGuards, route, surface } = options
     const scrub = provider.scrub(route)
-    if (surface.beforeAnswer !== undefined) yield* inSlices(surface.beforeAnswer(reply.body))
-    const answered = yield* inOneTurn(() => surface.answer(prepared, reply, scrub))
+    // It waits for its turn, and has one slice where it prints no large calls.
+    const answering = yield* inOneTurn(() => surface.answer(prepared, reply, scrub))
+    const answered = yield* inSlices(answering)
     if (Result.isFailure(answered)) {
       const error = faultError(answered.failure, scrub)
       if (answered.failure._tag === "Refused") record.received = 0

@@ -96,14 +96,12 @@ export interface Surface<Request extends NamesModel, P extends Prepared, E exten
   readonly guarded: GuardedFields
   /** Makes what is sent. Refuses what the surface does not support. */
   readonly prepare: (request: Request, route: Route, arrival: Arrival) => Result.Result<P, GatewayError>
-  /** Work of `answer` that takes long for a large reply, done in slices before it. */
-  readonly beforeAnswer?: ((body: JsonObject) => Slices<void>) | undefined
   /** Reads a whole reply. A message of the cloud's that is passed on goes through `scrub` first. */
   readonly answer: (
     prepared: P,
     reply: Pick<Reply, "body" | "bytes">,
     scrub: Scrub
-  ) => Result.Result<Answer, UpstreamFault>
+  ) => Slices<Result.Result<Answer, UpstreamFault>>
   /** Translates a streamed reply; absent where the surface has no streams. */
   readonly protocol?: ((prepared: P, scrub: Scrub) => Protocol) | undefined
   /** Makes one body of the answers of several calls. */

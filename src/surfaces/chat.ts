@@ -9,7 +9,7 @@ import { Adjusted } from "../vendors/adjustments.ts"
 import { choiceOf, toolsOf } from "../vendors/chatRequest.ts"
 import type { Dialect, ReplyReader } from "../vendors/Dialect.ts"
 import { dialectOf, reportLeftOut } from "../vendors/dialects.ts"
-import { jsonTexts, printInputs } from "../vendors/toolCalls.ts"
+import { jsonTexts } from "../vendors/toolCalls.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../wire/json.ts"
 import { plainPaths, strip } from "../wire/strip.ts"
 import { isNothing, ownFields, refuseCloudFields, refuseOutside } from "./boundary.ts"
@@ -152,7 +152,6 @@ export const chat: Surface<ChatRequest, PreparedChat, ApiError> = {
       includeUsage: request.stream_options?.include_usage === true
     }))
   },
-  beforeAnswer: printInputs,
   answer: (prepared, reply) => chatAnswer({ ...prepared, reader: prepared.reader() }, reply),
   protocol: (prepared) => chatProtocol({ ...prepared, reader: prepared.reader() })
 }

@@ -14,6 +14,7 @@ import type { Frame, Progress, Protocol } from "../stream/Frame.ts"
 import { listsOf } from "../vendors/answer.ts"
 import type { Ending, Piece, ReplyReader } from "../vendors/Dialect.ts"
 import type { JsonObject } from "../wire/json.ts"
+import type { Slices } from "../wire/slices.ts"
 import { apiError } from "./errorResponse.ts"
 import type { Answer } from "./Surface.ts"
 
@@ -88,10 +89,10 @@ const messageOf = (pieces: ReadonlyArray<Piece>): ChatAnswer["message"] => {
 /** Most blocks, parts, calls or items of a whole reply, which is read in one step: more than the longest answer of a model has. */
 const maxParts = 10_000
 
-export const readAnswer = (reader: ReplyReader, body: JsonObject): Result.Result<ChatAnswer, UpstreamFault> => {
+export function* readAnswer(reader: ReplyReader, body: JsonObject): Slices<Result.Result<ChatAnswer, UpstreamFault>> {
   if (listsOf(body).some(({ length }) => length > maxParts)) return Result.fail(invalidBody)
   const pieces: Array<Piece> = []
-  const fault = reader.whole(body, pieces)
+  const fault = yield* reader.whole(body, pieces)
   if (fault !== undefined) return Result.fail(fault)
   return Result.map(reader.end(pieces), (ending) => ({
     ...ending,
@@ -116,11 +117,11 @@ export const renderCompletion = (
   ...(governance === undefined ? {} : { x_gateway_governance: governance })
 })
 
-export const chatAnswer = (
+export function* chatAnswer(
   { heading, inputEstimate, reader }: Asked & { readonly reader: ReplyReader },
   { body, bytes }: Pick<Reply, "body" | "bytes">
-): Result.Result<Answer, UpstreamFault> =>
-  Result.map(readAnswer(reader, body), (answer) => {
+): Slices<Result.Result<Answer, UpstreamFault>> {
+  return Result.map(yield* readAnswer(reader, body), (answer) => {
     const received = { stream: false, events: 0, bytes: bytes.length, inputEstimate }
     const usage = isCount(answer.usage, received) ? answer.usage : estimateOf(answer.usage, received)
     return {
@@ -131,6 +132,7 @@ export const chatAnswer = (
       filtered: answer.finishReason === "content_filter"
     }
   })
+}
 
 // A stream
 

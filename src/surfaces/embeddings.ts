@@ -66,13 +66,14 @@ export const embeddings: Surface<EmbeddingsRequest, PreparedEmbeddings, ApiError
       model
     })
   },
-  answer: ({ base64 }, { body }) =>
-    Result.map(reply(body), ({ embedding, tokens }) => ({
+  *answer({ base64 }, { body }) {
+    return Result.map(reply(body), ({ embedding, tokens }) => ({
       calls: [],
       body: () => JSON.stringify(base64 ? base64Of(embedding) : embedding),
       tokens: { input: tokens, output: 0 },
       finishReason: undefined
-    })),
+    }))
+  },
   join: ({ model }, answers) => {
     const data = answers.map(({ body }, index) => `{"object":"embedding","index":${index},"embedding":${body}}`)
     const tokens = answers.reduce((sum, answer) => sum + (answer.tokens?.input ?? 0), 0)

@@ -176,7 +176,7 @@ export const messages: Surface<MessagesRequest, PreparedMessages, MessagesError>
     reply: { content: "assistant", x_gateway_governance: "arguments" }
   },
   prepare: prepare(false),
-  answer: ({ emulated, model }, reply) => {
+  *answer({ emulated, model }, reply) {
     if (reply.body.type !== "message") return Result.fail(invalidBody)
     const body = emulated ? withoutFence(reply.body) : reply.body
     return Result.succeed({
@@ -203,7 +203,7 @@ export const countTokens: Surface<CountRequest, Prepared, MessagesError> = {
   tools: ({ tools }) => screened(tools),
   guarded: { request: requestTexts, reply: {} },
   prepare: prepare(true),
-  answer: (_, { body }) => {
+  *answer(_, { body }) {
     const count = countOf(body.input_tokens)
     return count === undefined
       ? Result.fail(invalidBody)

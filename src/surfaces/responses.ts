@@ -198,6 +198,8 @@ export const responses: Surface<ResponsesRequest, Prepared, ApiError> = {
     reply: { output: "assistant", x_gateway_governance: "arguments" }
   },
   prepare,
-  answer: (_, { bytes, body }, scrub) => answerOf(bytes, body, scrub),
+  *answer(_, { bytes, body }, scrub) {
+    return answerOf(bytes, body, scrub)
+  },
   protocol: (_, scrub) => responsesProtocol(scrub)
 }

@@ -7,6 +7,7 @@ import type { UpstreamFault } from "../catalog/UpstreamFault.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import type { FinishReason } from "../contract/ChatReply.ts"
 import type { Json, JsonObject } from "../wire/json.ts"
+import type { Slices } from "../wire/slices.ts"
 import type { Event } from "../wire/sse.ts"
 import type { Adjusted } from "./adjustments.ts"
 
@@ -54,7 +55,7 @@ export interface Ending {
 /** Reads one reply, whole or streamed. It has state, made anew for each reply; it is synchronous and never throws. */
 export interface ReplyReader {
   /** Adds the pieces of a whole reply, which is parsed exactly, to `out`; returns the cloud's failure, if there is one. */
-  whole(body: JsonObject, out: Pieces): UpstreamFault | undefined
+  whole(body: JsonObject, out: Pieces): Slices<UpstreamFault | undefined>
   /** Adds the pieces of one event to `out`; returns the cloud's failure, if there is one. */
   step(event: Event, out: Pieces): UpstreamFault | undefined
   /** Called once, after the terminal event or at the end of the stream; adds the last pieces. Without a terminal event it fails with `cut`. */

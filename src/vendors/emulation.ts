@@ -127,9 +127,9 @@ const stoppingReader = (reader: ReplyReader, sequences: ReadonlyArray<string>): 
 
   return {
     ...watched,
-    whole: (body, out) => {
+    *whole(body, out) {
       isWhole = true
-      const fault = watched.whole(body, out)
+      const fault = yield* watched.whole(body, out)
       return filter.stopped() ? undefined : fault
     },
     step: (event, out) => {

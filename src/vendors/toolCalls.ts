@@ -1,20 +1,20 @@
 /**
  * Tool calls and their results, paired the same way for every vendor (docs/api.md#tool-use), and the JSON in them. Vendors want
  * each result behind its call, one result for a call, and no ID twice in a conversation. Callers keep IDs of several vendors, some
- * of which count from 0 in each turn. Some vendors take and answer arguments and results as values: those of a request are parsed
- * ahead, and those of a reply printed ahead, in slices (docs/api.md#limits), and are kept by the object that holds them.
+ * of which count from 0 in each turn. Some vendors take and answer arguments and results as values: those of a request are parsed ahead, in
+ * slices (docs/api.md#limits), and are kept by the object that holds them.
  */
 import { Result } from "effect"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import type { ChatMessage, MessageOf, ToolCall } from "../contract/ChatMessage.ts"
 import { getOrInsert } from "../wire/getOrInsert.ts"
-import { type Json, type JsonObject, objectOf } from "../wire/json.ts"
-import { isShallow, isShallowInSlices, parseObject } from "../wire/parse.ts"
-import { jsonText, printText } from "../wire/print.ts"
+import type { Json, JsonObject } from "../wire/json.ts"
+import { isShallowInSlices, parseObject } from "../wire/parse.ts"
+import { printText } from "../wire/print.ts"
 import type { Slices } from "../wire/slices.ts"
 import type { Adjusted } from "./adjustments.ts"
-import { digestId, listsOf } from "./answer.ts"
+import { digestId } from "./answer.ts"
 import { isBlank } from "./chatRequest.ts"
 
 export interface JsonText {
@@ -78,27 +78,9 @@ export const callInput = (call: ToolCall, adjusted: Adjusted): JsonObject => {
   return { arguments: text }
 }
 
-/** The texts of inputs that were printed ahead; undefined for one that is nested too deep. */
-const printedAhead = new WeakMap<object, string | undefined>()
-
-const isPrintedAhead = (input: Json | undefined): input is JsonObject =>
-  typeof input === "object" && input !== null && printedAhead.has(input)
-
-/** Whether an input is not nested too deep to be printed. */
-export const isPrintable = (input: Json | undefined): boolean =>
-  isPrintedAhead(input) ? printedAhead.get(input) !== undefined : isShallow(input)
-
-/** The text of an input that is printable. */
-export const inputText = (input: Json | undefined): string =>
-  (isPrintedAhead(input) ? printedAhead.get(input) : undefined) ?? jsonText(input ?? {})
-
-/** Prints the inputs of a reply's calls, which Claude and Gemini answer as values; `inputText` then has their texts. */
-export function* printInputs(reply: JsonObject): Slices<void> {
-  for (const part of listsOf(reply).flat().map(objectOf)) {
-    const { input = objectOf(part.functionCall).args } = part
-    if (typeof input !== "object" || input === null) continue
-    printedAhead.set(input, (yield* isShallowInSlices(input)) ? yield* printText(input) : undefined)
-  }
+/** The text of a call's input, which Claude and Gemini answer as a value; undefined for one that is nested too deep to be printed. */
+export function* inputText(input: Json | undefined): Slices<string | undefined> {
+  return (yield* isShallowInSlices(input)) ? yield* printText(input ?? {}) : undefined
 }
 
 /** A call of the turn that is open, and where its result stands among the paired messages. */

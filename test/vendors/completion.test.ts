@@ -5,6 +5,7 @@ import { Completion, CompletionChunk } from "../../src/contract/ChatReply.ts"
 import { type ChatAnswer, chunkWriter, readAnswer, renderCompletion } from "../../src/surfaces/chatReply.ts"
 import type { Piece, ReplyReader } from "../../src/vendors/Dialect.ts"
 import type { JsonObject } from "../../src/wire/json.ts"
+import { runNow } from "../../src/wire/slices.ts"
 import { azure, call, chunksOf, dialect, flash, sonnet, terra } from "./support.ts"
 
 const heading = { id: "chatcmpl-1", created: 7, model: 'claude-"x":il2' }
@@ -49,7 +50,7 @@ describe("a completion", () => {
   it("carries calls, what the vendor needs back, and the flag", () => {
     const extra = { anthropic: { thinking_blocks: [] } }
     const reader: ReplyReader = {
-      whole: (_, out) => {
+      *whole(_, out) {
         out.push({ type: "call", index: 0, id: "x", name: "f" })
         out.push({ type: "arguments", index: 0, text: "{}" })
         out.push({ type: "extra", extra })
@@ -60,7 +61,7 @@ describe("a completion", () => {
       ended: () => true,
       usage: () => undefined
     }
-    const full = renderCompletion(Result.getOrThrow(readAnswer(reader, {})), heading, governance)
+    const full = renderCompletion(Result.getOrThrow(runNow(readAnswer(reader, {}))), heading, governance)
     expect(full.choices[0]?.message).toEqual({
       role: "assistant",
       content: null,

@@ -13,6 +13,7 @@ import { Adjusted } from "../../src/vendors/adjustments.ts"
 import type { Ending, Piece, ReplyReader } from "../../src/vendors/Dialect.ts"
 import { dialectOf } from "../../src/vendors/dialects.ts"
 import type { Json, JsonObject } from "../../src/wire/json.ts"
+import { runNow } from "../../src/wire/slices.ts"
 import type { Event } from "../../src/wire/sse.ts"
 import { compileStrip } from "../../src/wire/strip.ts"
 
@@ -67,7 +68,7 @@ export const dialect = (route: Route) => {
       return Result.map(dialect.request(chat, route, adjusted), (body) => ({ body, adjusted: [...adjusted] }))
     },
     reply: (body: JsonObject, route: Route, asked = chat({})): Result.Result<ChatAnswer, UpstreamFault> =>
-      readAnswer(dialect.reader(route, asked), body),
+      runNow(readAnswer(dialect.reader(route, asked), body)),
     stream: (route: Route, asked = chat({})): ReplyReader => dialect.reader(route, asked)
   }
 }

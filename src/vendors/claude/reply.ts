@@ -26,11 +26,12 @@ import {
   textOf
 } from "../../wire/json.ts"
 import { readWrittenObject } from "../../wire/parse.ts"
+import { runNow } from "../../wire/slices.ts"
 import { addText, callId, eventTypeOf, finishOf, finishOfWord, isGuarded, isOneEvent } from "../answer.ts"
 import { jsonFormat } from "../chatRequest.ts"
 import type { Dialect, Pieces } from "../Dialect.ts"
 import { jsonFenceFilter } from "../textFilters.ts"
-import { inputText, isPrintable } from "../toolCalls.ts"
+import { inputText } from "../toolCalls.ts"
 import { isThinking, orderWriter, type TextPlace } from "./order.ts"
 
 /** Of the `error` of an event: Anthropic's has a type, Google's has none. */
@@ -39,7 +40,7 @@ export const claudeFault = (error: JsonObject): Refused =>
 
 /** A content block that is being streamed. */
 type Open =
-  | { readonly type: "call"; readonly index: number; readonly input: Json | undefined; empty: boolean }
+  | { readonly type: "call"; readonly index: number; readonly input: string; empty: boolean }
   | { readonly type: "thinking"; readonly block: { [key: string]: Json } }
   /** Of a kind that is skipped, also where its text comes in pieces. */
   | { readonly type: "unknown" }
@@ -74,7 +75,7 @@ export const reader: Dialect["reader"] = (route, chat) => {
     addText(shown, out)
   }
 
-  const beginCall = (at: number, block: JsonObject, out: Pieces): void => {
+  const beginCall = (at: number, block: JsonObject, input: string, out: Pieces): void => {
     const index = calls++
     const id = callId(block.id)
     // A call carries the signed blocks before it, because some callers keep only calls.
@@ -82,13 +83,14 @@ export const reader: Dialect["reader"] = (route, chat) => {
       thinking.length === 0 ? undefined : { anthropic: { model: route.model.id, thinking_blocks: thinking } }
     order.call(block, id)
     thinking = []
-    openBlocks.set(at, { type: "call", index, input: isPrintable(block.input) ? block.input : {}, empty: true })
+    openBlocks.set(at, { type: "call", index, input, empty: true })
     out.push({ type: "call", index, id, name: textOf(block.name) ?? "", extra })
   }
 
   const addShown = (added: string, out: Pieces): void => show(filter?.push(added) ?? added, out)
 
-  const begin = (at: number, block: JsonObject, out: Pieces): void => {
+  /** `input`: the text of a call's. */
+  const begin = (at: number, block: JsonObject, input: string, out: Pieces): void => {
     // One that the vendor never closed is complete where another takes its place.
     stop(at, out)
     if (block.type === "text") {
@@ -99,7 +101,7 @@ export const reader: Dialect["reader"] = (route, chat) => {
       unsent += thoughtBytes(thought)
       order.thinking(thought)
       openBlocks.set(at, { type: "thinking", block: thought })
-    } else if (block.type === "tool_use") beginCall(at, block, out)
+    } else if (block.type === "tool_use") beginCall(at, block, input, out)
     else openBlocks.set(at, { type: "unknown" })
   }
 
@@ -128,19 +130,20 @@ export const reader: Dialect["reader"] = (route, chat) => {
     if (target?.type === "thinking") thinking.push(target.block)
     if (target?.type !== "call") return
     const { index, input, empty } = target
-    if (empty) out.push({ type: "arguments", index, text: inputText(input) })
+    if (empty) out.push({ type: "arguments", index, text: input })
     out.push({ type: "call-end", index })
   }
 
   return {
-    whole: (body, out) => {
+    *whole(body, out) {
       if (!Array.isArray(body.content)) return invalidBody
       guarded = isGuarded(body)
       reason = textOf(body.stop_reason)
       totals = objectOf(body.usage)
       for (const [at, block] of arrayOf(body.content).map(objectOf).entries()) {
-        if (block.type === "tool_use" && !isPrintable(block.input)) return invalidBody
-        begin(at, block, out)
+        const input = block.type === "tool_use" ? yield* inputText(block.input) : ""
+        if (input === undefined) return invalidBody
+        begin(at, block, input, out)
         stop(at, out)
       }
       over = true
@@ -155,12 +158,14 @@ export const reader: Dialect["reader"] = (route, chat) => {
       const type = eventTypeOf(fields)
       if (!isOneEvent(event, type)) return unreadable
       switch (type) {
-        case "content_block_start":
+        case "content_block_start": {
           // What of the block is kept depends on its type: all of thinking, the input of a call, and fields that chat does not have.
           held += heldPerBlock + data.length
           // A call may have its input here. Parsed as written, because the block may be sent back.
-          begin(at, objectOf(readWrittenObject(data)?.content_block), out)
+          const block = objectOf(readWrittenObject(data)?.content_block)
+          begin(at, block, runNow(inputText(block.input)) ?? "{}", out)
           break
+        }
         case "content_block_delta":
           return delta(at, objectOf(fields.delta), out)
         case "content_block_stop":

@@ -19,9 +19,10 @@ import {
   textOf
 } from "../../wire/json.ts"
 import { readWrittenObject } from "../../wire/parse.ts"
+import { runNow, type Slices } from "../../wire/slices.ts"
 import { addText, callId, finishOf, finishOfWord } from "../answer.ts"
 import type { Dialect, Pieces } from "../Dialect.ts"
-import { inputText, isPrintable } from "../toolCalls.ts"
+import { inputText } from "../toolCalls.ts"
 import { callerName } from "./contents.ts"
 
 /** The counts that are read of a reply; nothing else is kept. */
@@ -39,7 +40,8 @@ export const reader: Dialect["reader"] = (route) => {
 
   const usage = () => readUsage(counts, route)
 
-  const say = (part: JsonObject, out: Pieces): void => {
+  /** `input`: the text of a call's. */
+  const say = (part: JsonObject, input: string, out: Pieces): void => {
     const { functionCall, thought, thoughtSignature } = part
     // Summaries of thoughts are no content.
     const text = thought === true ? undefined : textOf(part.text)
@@ -61,18 +63,22 @@ export const reader: Dialect["reader"] = (route) => {
       name: callerName(textOf(functionCall.name) ?? ""),
       extra: Object.keys(google).length === 0 ? undefined : { google }
     })
-    out.push({ type: "arguments", index, text: inputText(functionCall.args) })
+    out.push({ type: "arguments", index, text: input })
     out.push({ type: "call-end", index })
   }
 
   /** A whole body, or one of those of a stream. */
-  const read = (body: JsonObject, out: Pieces): UpstreamFault | undefined => {
+  function* read(body: JsonObject, out: Pieces): Slices<UpstreamFault | undefined> {
     // Counts come once, or as totals so far: the latest of each is right (docs/upstreams.md#gemini-usage).
     for (const name of countNames) counts[name] = numberOf(objectOf(body.usageMetadata)[name]) ?? counts[name] ?? null
     const parts = arrayOf(objectOf(candidateOf(body).content).parts).map(objectOf)
-    // Others are nested too deep.
-    if (parts.some(({ functionCall }) => isObject(functionCall) && !isPrintable(functionCall.args))) return invalidBody
-    for (const part of parts) say(part, out)
+    const inputs: Array<string> = []
+    for (const { functionCall } of parts) {
+      const input = isObject(functionCall) ? yield* inputText(functionCall.args) : ""
+      if (input === undefined) return invalidBody
+      inputs.push(input)
+    }
+    for (const [at, part] of parts.entries()) say(part, inputs[at] ?? "", out)
     const finished = finishIn(body)
     if (Result.isFailure(finished)) return finished.failure
     finish = finished.success ?? finish
@@ -80,8 +86,8 @@ export const reader: Dialect["reader"] = (route) => {
   }
 
   return {
-    whole: (body, out) => {
-      const fault = read(body, out)
+    *whole(body, out) {
+      const fault = yield* read(body, out)
       if (fault !== undefined) return fault
       if (finish === undefined && !isObject(arrayOf(body.candidates)[0])) return invalidBody
       // Without a word of its end an answer is not known to be whole.
@@ -94,7 +100,7 @@ export const reader: Dialect["reader"] = (route) => {
       const body = data.includes("functionCall") ? readWrittenObject(data) : readObject(data)
       if (body === undefined) return unreadable
       if (isObject(body.error)) return googleFault(body.error)
-      return read(body, out)
+      return runNow(read(body, out))
     },
     end: (out) => {
       if (finish === undefined) return Result.fail(cut)

@@ -82,7 +82,7 @@ export const reader: Dialect["reader"] = (route) => {
   }
 
   return {
-    whole: (body, out) => {
+    *whole(body, out) {
       const choice = objectOf(arrayOf(body.choices)[0])
       // The cloud's filter may leave none (docs/upstreams.md#azure-openai).
       if (!isObject(choice.message) && !isFilter(choice.finish_reason)) return invalidBody

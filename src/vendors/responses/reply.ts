@@ -112,7 +112,7 @@ export const reader: Dialect["reader"] = (route) => {
   }
 
   return {
-    whole: (body, out) => {
+    *whole(body, out) {
       if (body.object !== "response" || !Array.isArray(body.output)) return invalidBody
       const parts = body.output.flatMap((item) => arrayOf(objectOf(item).content))
       logprobs = likelihoods(parts.flatMap((part) => arrayOf(objectOf(part).logprobs)))

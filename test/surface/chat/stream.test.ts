@@ -145,7 +145,9 @@ describe("order and shape", () => {
 it("says nothing of what a reader still had when its stream turns out to be broken", () => {
   const { onHalt, progress } = chatProtocol({
     reader: {
-      whole: () => undefined,
+      *whole() {
+        return undefined
+      },
       step: () => undefined,
       end: (out) => {
         out.push({ type: "text", text: "half a stop sequence" })
@@ -166,7 +168,9 @@ it("says the role and an empty text where the answer has no words, in one event 
   for (const events of [[], [{ event: undefined, data: "{}" }]]) {
     const { onHalt, step } = chatProtocol({
       reader: {
-        whole: () => undefined,
+        *whole() {
+          return undefined
+        },
         step: () => undefined,
         end: () => Result.succeed({ finishReason: "stop", usage: undefined }),
         ended: () => false,
@@ -190,7 +194,9 @@ it("counts what came until the text was ended, however the events came", () => {
     let read = 0
     const { progress, step, summary } = chatProtocol({
       reader: {
-        whole: () => undefined,
+        *whole() {
+          return undefined
+        },
         step: (_, out) => {
           read++
           out.push({ type: "text", text: "x" })
