@@ -783,7 +783,7 @@ export interface ResponsesRequest {
    * Tools that the model may ask the caller to use; those that run inside the cloud are refused.
    * @example [{"type":"function","name":"get_weather","description":"The weather in a city"}]
    */
-  readonly tools?: ReadonlyArray<FunctionTool | CustomTool | NamespaceTool | LocalShellTool | ApplyPatchTool | ShellTool> | null
+  readonly tools?: ReadonlyArray<FunctionTool | CustomTool | NamespaceTool | LocalShellTool | ApplyPatchTool | ShellTool | ToolSearchTool> | null
   /**
    * Whether and which tool is used.
    * @default "auto"
@@ -1003,6 +1003,29 @@ export interface ResponsesRequest {
   readonly conversation?: null
   /** Refused: not available, because nothing is stored; send the text itself. */
   readonly prompt?: null
+  readonly [name: string]: unknown
+}
+
+/** A search among tools that the caller executes; the cloud's own is refused. */
+export interface ToolSearchTool {
+  readonly type: "tool_search"
+  /**
+   * Who searches.
+   * @example "client"
+   */
+  readonly execution: "client"
+  /**
+   * What it does, for the model.
+   * @example "The weather in a city"
+   */
+  readonly description?: string | null
+  /**
+   * The parameters as a JSON Schema of type object.
+   * @example {"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}
+   */
+  readonly parameters?: {
+    readonly [name: string]: unknown
+  } | null
   readonly [name: string]: unknown
 }
 

@@ -64,9 +64,14 @@ const ResponsesTool = onlyKinds(
     kind("apply_patch", {}).annotate(named("ApplyPatchTool", "Patches that the caller applies.")),
     kind("shell", {
       environment: described(object({ type: Schema.Literal("local") }), "Where it runs.", { type: "local" })
-    }).annotate(named("ShellTool", "A shell of the caller's; other environments are refused."))
+    }).annotate(named("ShellTool", "A shell of the caller's; other environments are refused.")),
+    kind("tool_search", {
+      execution: described(Schema.Literal("client"), "Who searches.", "client"),
+      description,
+      parameters
+    }).annotate(named("ToolSearchTool", "A search among tools that the caller executes; the cloud's own is refused."))
   ],
-  [nestedTool, kind("shell", {})]
+  [nestedTool, kind("shell", {}), kind("tool_search", {})]
 )
 
 const chosen = [

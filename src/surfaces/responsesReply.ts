@@ -43,9 +43,13 @@ export const eventWithoutEncrypted = (event: JsonObject): JsonObject => {
 }
 
 /** Calls of tools that have no name of their own, and where they say what to do. */
-const unnamed = meaningsOf(["local_shell_call shell_call", "action"], ["apply_patch_call", "operation"])
+const unnamed = meaningsOf(
+  ["local_shell_call shell_call", "action"],
+  ["apply_patch_call", "operation"],
+  ["tool_search_call", "arguments"]
+)
 
-/** Arguments of a function call, the text that a custom tool is given, the commands of a shell, and patches. */
+/** Arguments of a function call, the text that a custom tool is given, the commands of a shell, patches, and what tools are searched for. */
 export const callOf = (item: Json | undefined): Called | undefined => {
   const fields = objectOf(item)
   const { type, call_id, name, arguments: args, input } = fields

@@ -18,7 +18,8 @@ const fields: Readonly<Record<string, ReadonlyArray<string>>> = {
   namespace: ["type", "name", "description"],
   local_shell: ["type"],
   apply_patch: ["type"],
-  shell: ["type"]
+  shell: ["type"],
+  tool_search: ["type", "execution", "description", "parameters"]
 }
 /** Those that a namespace may hold. */
 const inner: ReadonlySet<string> = new Set(["function", "custom"])
@@ -31,6 +32,8 @@ const build = (tool: JsonObject, isInner: boolean): JsonObject | undefined => {
   if (type === "custom" && isObject(tool.format)) {
     return { ...own, format: pickOnly(tool.format, ["type", "syntax", "definition"]) }
   }
+  // The search that is the caller's; the other one is the cloud's.
+  if (type === "tool_search") return tool.execution === "client" ? own : undefined
   if (type !== "shell") return own
   // The skills of a shell are texts that lie beside it.
   const { skills, type: where } = objectOf(tool.environment)
@@ -110,17 +113,18 @@ export const refuseTools = (refused: ReadonlyArray<Refused>): string | undefined
   const [first] = refused
   if (first === undefined) return undefined
   const list = refused.slice(0, 10).map(({ tool, path }) => toolAt(path, tool))
-  return `${first.path}.type: only tools that the caller executes are available (function, custom, namespace, local_shell, apply_patch, and shell with a local environment), because others run inside the cloud and may reach outside the boundary; ${list.join(", ")}. Remove ${refused.length === 1 ? "it" : "them"}, or define functions`
+  return `${first.path}.type: only tools that the caller executes are available (function, custom, namespace, local_shell, apply_patch, shell with a local environment, and tool_search with the execution client), because others run inside the cloud and may reach outside the boundary; ${list.join(", ")}. Remove ${refused.length === 1 ? "it" : "them"}, or define functions`
 }
 
 /**
- * What the screen reads of a list: functions, those of namespaces too. The chat format's nesting does not leave, but a caller
+ * What the screen reads of a list: functions, those of namespaces too, and a search among tools. The chat format's nesting does not leave, but a caller
  * that sends it wants to hear of the name and not of the shape.
  */
 export const screened = (given: Json | undefined): ReadonlyArray<ScreenedTool> =>
   arrayOf(given).flatMap((value) => {
     const tool = objectOf(value)
     if (tool.type === "namespace") return screened(tool.tools)
+    if (tool.type === "tool_search") return [{ name: "tool_search", schema: tool.parameters }]
     const definitions = tool.type === "function" ? [tool, objectOf(tool.function)] : []
     return definitions.map(({ name, parameters }) => ({
       name: textOf(name) ?? textOf(tool.name) ?? "",

@@ -66,6 +66,7 @@ describe("the responses format", () => {
     [{ type: "namespace", name: "mcp__files", description: "Files", tools: [weather, script] }],
     [{ type: "local_shell" }],
     [{ type: "apply_patch" }],
+    [{ type: "tool_search", execution: "client", description: "Finds tools", parameters }],
     [{ type: "shell", environment: { type: "local" } }],
     [{ type: "shell", environment: { type: "local", skills: [{ name: "a", description: "b", path: "/c" }] } }]
   ])("passes %j as it is", (tool) => {
@@ -86,6 +87,7 @@ describe("the responses format", () => {
     { type: "shell", environment: { type: "container_auto" } },
     { type: "shell", environment: { type: "container_reference", container_id: "c" } },
     { type: "shell", environment: "local" },
+    { type: "tool_search", execution: "server", parameters },
     { type: "web_search", external_web_access: true },
     { type: "web_search", external_web_access: "false" },
     { type: "mcp", external_web_access: false },
@@ -169,7 +171,16 @@ describe("the responses format", () => {
   })
 
   const Name = Schema.Literals(["parameters", "function", "schema", "input_schema", "tools", "name", "type", "extra"])
-  const Kind = Schema.Literals(["function", "custom", "namespace", "local_shell", "apply_patch", "shell", "mcp"])
+  const Kind = Schema.Literals([
+    "function",
+    "custom",
+    "namespace",
+    "local_shell",
+    "apply_patch",
+    "shell",
+    "tool_search",
+    "mcp"
+  ])
   const forbidden = { type: "object", properties: { webhook_url: { type: "string" } } }
   it.prop(
     "nothing leaves that the screen has not read",
@@ -178,7 +189,8 @@ describe("the responses format", () => {
       const tool = {
         ...Object.fromEntries(names.map((name) => [name, { parameters: forbidden }])),
         type: kind,
-        name: "n"
+        name: "n",
+        execution: "client"
       }
       const { tools } = build(tool, { type: "namespace", name: "n", tools: [tool] })
       const left = JSON.stringify(tools)

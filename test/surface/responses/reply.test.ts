@@ -18,7 +18,8 @@ import {
   responseOf,
   secret,
   textEvents,
-  textItem
+  textItem,
+  weather
 } from "../../support/responses.ts"
 import { sharedResponses } from "../../support/responsesStreams.ts"
 
@@ -256,6 +257,22 @@ describe("a whole reply", () => {
     caller.socket.destroy()
     await upstream.abandoned()
   })
+})
+
+it("a search among the caller's tools goes on with what it found", async () => {
+  answering(responseOf([hello]))
+  const execution = "client"
+  const input = [
+    { type: "tool_search_call", id: "tsc_1", call_id: "call_1", execution, arguments: { url: "https://a.example" } },
+    { type: "tool_search_output", call_id: "call_1", execution, tools: [{ ...weather, defer_loading: true }] }
+  ]
+  const tools = [{ type: "tool_search", execution, parameters: weather.parameters }]
+  const got = await create({ input, tools })
+  assert.strictEqual(got.status, 200, got.text)
+  assert.strictEqual(got.headers.get("x-gateway-adjusted"), "input.id:removed")
+  const { id: _, ...call } = input[0] ?? {}
+  const sent = JSON.parse(upstream.received.at(-1)?.body ?? "")
+  assert.deepStrictEqual([sent.input, sent.tools], [[call, input[1]], tools])
 })
 
 describe("numbers that JavaScript cannot hold", () => {

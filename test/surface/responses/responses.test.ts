@@ -132,6 +132,12 @@ describe("refused with 400, and nothing goes upstream", () => {
     })
   }
 
+  it("a search among tools with such a parameter", async () => {
+    const { parameters } = toolWith("webhook_url")
+    const got = await create(ask("hi", { tools: [{ type: "tool_search", execution: "client", parameters }] }))
+    refused(got, 400, "invalid_request_error", /'tool_search'.*'webhook_url'/)
+  })
+
   it("a forbidden name deep in a schema", async () => {
     const parameters = {
       type: "object",

@@ -133,6 +133,17 @@ describe("a stream", () => {
       "apply_patch",
       [edit, patch("delta", { delta: "+ see ht" }), patch("delta", { delta: "tps://a.example/x\n" })]
     ],
+    [
+      "a search among tools",
+      "tool_search",
+      [
+        item({ type: "tool_search_call", execution: "client", arguments: {} }),
+        {
+          ...item({ type: "tool_search_call", execution: "client", arguments: { query: "https://a.example/x" } }),
+          type: "response.output_item.done"
+        }
+      ]
+    ],
     ["a patch that comes whole", "apply_patch", [edit, patch("done", { diff: "+ https://a.example/x" })]]
   ])("flags pieces of %s, of which the end says nothing", async (_, name, events) => {
     const got = await streamed(frames([opening, ...events, ending([])]))
