@@ -20,6 +20,7 @@ describe("a command that is called wrong", () => {
   it.each([
     ["nope", /^gateway: Unknown subcommand "nope" .* Help: npm run gateway -- --help\n$/],
     ["keys create", /^gateway: Missing required flag: --name\. Help: npm run gateway -- keys create --help\n$/],
+    ["serve --log-level debug", /^gateway: Unrecognized flag: --log-level .* Help: npm run gateway -- serve --help\n$/],
     ["keys create --nmae x", /^gateway: Unrecognized flag: --nmae .*--name.* Help: .*\n$/],
     ["keys create --name a --name b", /^gateway: Invalid value for flag --name: .*at most 1.*\n$/],
     ["usage --format x", /^gateway: .*--format: "x".*"csv".* Help: npm run gateway -- usage --help\n$/],

@@ -1,7 +1,7 @@
 /** The commands: `serve`, `keys`, `teams`, `catalog`, `usage`, `doctor`, `chat`, with their help. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer } from "effect"
-import { CliOutput, Command } from "effect/cli"
+import { CliConfig, CliOutput, Command, GlobalFlag } from "effect/cli"
 import { version } from "../../contract/version.ts"
 import { oneLine } from "../../limits/files.ts"
 import { OperatorError } from "../../wire/OperatorError.ts"
@@ -12,7 +12,7 @@ import { keysCommand, teamsCommand } from "./keys.ts"
 import { end } from "./run.ts"
 import { usageCommand } from "./usage.ts"
 
-// Reached with flags such as `--log-level` only; main.ts runs a plain `serve` without these commands.
+// For its help; main.ts runs a plain `serve` without these commands.
 const serve = Effect.promise(() => import("../../serve.ts")).pipe(Effect.flatMap((loaded) => loaded.serve))
 const serveCommand = Command.make("serve", {}, () => serve).pipe(
   Command.withDescription("Serve; the settings are environment variables (see docs/operation.md)")
@@ -41,6 +41,9 @@ const presenter = CliOutput.layerPresenter({
   }
 })
 
+/** Commands log nothing, and what a gateway logs is a setting. */
+const config = CliConfig.layer({ builtIns: GlobalFlag.BuiltIns.filter((flag) => flag !== GlobalFlag.LogLevel) })
+
 /** Relative names lead nowhere in a directory that was removed, and Node throws where it is asked for. */
 const inDirectory = Effect.try({
   try: () => process.cwd(),
@@ -48,5 +51,5 @@ const inDirectory = Effect.try({
 })
 
 export const command = Effect.andThen(inDirectory, Command.run(gateway, { version })).pipe(
-  Effect.provide(Layer.merge(NodeServices.layer, presenter))
+  Effect.provide(Layer.mergeAll(NodeServices.layer, presenter, config))
 )
