@@ -94,7 +94,7 @@ export const statuses: Readonly<Record<string, ReturnType<typeof refusal>>> = {
     "there is no model of this ID that the key may use; GET /v1/models lists every ID",
     "not_found_error"
   ),
-  "405": refusal("The path takes another method, which `allow` names.", "DELETE is not allowed here: use POST"),
+  "405": refusal("The path takes other methods, which `allow` names.", "DELETE is not allowed here: use POST"),
   "408": refusal("The request took too long to arrive.", "the request body took too long"),
   "413": refusal("The request body is too large.", "the request body is larger than 33554432 bytes"),
   "415": refusal("The body is not JSON, or is compressed.", "Content-Type must be application/json"),

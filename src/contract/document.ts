@@ -22,7 +22,7 @@ const headers = {
   "x-request-id": header("The gateway's ID of the request, which its operator can look up.", uuid, id),
   "request-id": header("The same ID, where the vendor's client libraries look for it.", uuid, id),
   link: header("Where the usage notice is.", text, '</>; rel="terms-of-service"'),
-  allow: header("The method that the path takes.", { type: "string", enum: ["GET", "POST"] }, "POST"),
+  allow: header("The methods that the path takes.", { type: "string", enum: ["GET, HEAD", "POST"] }, "POST"),
   "x-gateway-served-by": header("The cloud and region that the request went to.", text, "bedrock/us-gov-west-1"),
   "x-gateway-served-level": header("The level that it was served at.", text, "il5"),
   "x-gateway-served-model": header("The base model that served the request.", text, "claude-sonnet-4-5"),

@@ -26,7 +26,7 @@ const noRoute = (method: string, path: string, allow: string | undefined): Gatew
     return new GatewayError({
       reason: "method",
       message: `${method} is not allowed here: use ${allow}`,
-      headers: { allow }
+      headers: { allow: allow === "GET" ? "GET, HEAD" : allow }
     })
   }
   const shown = path.slice(0, 100).replace(/[^\x20-\x7e]/g, "?")
