@@ -40,34 +40,38 @@ const stored = (name: string) => {
   return { charged, held }
 }
 
-const recorded = (name: string, gateway: Serving, outcome: string) => {
-  const records = gateway.records()
+/** Without the lines of a log in JSON. */
+const recordsOf = (gateway: Serving) => gateway.records().filter(({ outcome }) => outcome !== undefined)
+
+const recorded = (name: string, gateway: Serving, count: number) => {
+  const records = recordsOf(gateway)
   assert.deepEqual(
-    records.map((record) => record.outcome),
-    [outcome, outcome]
+    records.map(({ outcome }) => outcome),
+    Array.from({ length: count }, () => "drained")
   )
   const charges = records.map(({ quota }) => Number(Object(quota).charged))
   for (const charge of charges) assert.isAbove(charge, 0)
-  assert.deepEqual(stored(name), { charged: (charges[0] ?? 0) + (charges[1] ?? 0), held: 0 })
+  assert.deepEqual(stored(name), { charged: charges.reduce((sum, charge) => sum + charge), held: 0 })
 }
 
 describe("an error that no handler took", () => {
   it.each([
-    ["rejected", 'void Promise.reject(new Error("a defect"))'],
-    ["thrown again and again", 'setInterval(() => { throw new Error("a defect") }, 5)']
-  ])(
+    ["rejected", 'void Promise.reject(new Error("a defect"))', { GATEWAY_LOG_FORMAT: "json" }],
+    ["thrown again and again", 'setInterval(() => { throw new Error("a defect") }, 5)', {}]
+  ] as const)(
     "%s: what is in flight ends, is recorded and charged, and the exit code is 1",
-    async (name, defect) => {
-      const gateway = await defective(name, defect, { GATEWAY_DRAIN_DELAY: "1 minute" })
+    async (name, defect, format) => {
+      const gateway = await defective(name, defect, { ...format, GATEWAY_DRAIN_DELAY: "1 minute" })
       try {
         const { stream, whole } = await inFlight(gateway)
         process.kill(gateway.pid, "SIGUSR2")
         const { code, stderr } = await gateway.ended
         assert.strictEqual(code, 1)
         assert.match(stderr, /"level":"fatal".*a defect/)
+        if ("GATEWAY_LOG_FORMAT" in format) for (const line of stderr.match(/.+/g) ?? []) JSON.parse(line)
         assert.include(eventsIn(await stream).at(-1)?.json.error.message, "shutting down")
         assert.strictEqual((await whole)?.status, 503)
-        recorded(name, gateway, "drained")
+        recorded(name, gateway, 2)
       } finally {
         await gateway.stop()
       }
@@ -75,35 +79,24 @@ describe("an error that no handler took", () => {
     60_000
   )
 
-  it("in the process of the workers: they drain, and the exit code is 1", async () => {
+  it("in a worker: another one takes its place; in the process of the workers: they drain, and the exit code is 1", async () => {
     const gateway = await defective("workers", 'throw new Error("a defect")', {
       GATEWAY_WORKERS: "2",
       GATEWAY_DRAIN_TIMEOUT: "1 second"
     })
     try {
+      // One for each worker.
+      await inFlight(gateway)
+      const [first = 0, second] = childrenOf(gateway.pid)
+      process.kill(first, "SIGUSR2")
+      await until(() => recordsOf(gateway).length === 1, "the record", 30_000)
+      const isNew = (pid: number) => pid !== first && pid !== second
+      await until(() => childrenOf(gateway.pid).some(isNew), "a new worker", 30_000)
       const { stream } = await inFlight(gateway)
       process.kill(gateway.pid, "SIGUSR2")
       assert.strictEqual((await gateway.ended).code, 1)
       assert.include(eventsIn(await stream).at(-1)?.json.error.message, "shutting down")
-      recorded("workers", gateway, "drained")
-    } finally {
-      await gateway.stop()
-    }
-  }, 60_000)
-
-  it("in a worker: another one takes its place", async () => {
-    const gateway = await defective("worker", 'throw new Error("a defect")', { GATEWAY_WORKERS: "2" })
-    try {
-      await inFlight(gateway)
-      const before = childrenOf(gateway.pid)
-      for (const pid of before) process.kill(pid, "SIGUSR2")
-      await until(() => gateway.records().length === 2, "the records", 30_000)
-      await until(
-        () => childrenOf(gateway.pid).length === 2 && !childrenOf(gateway.pid).some((pid) => before.includes(pid)),
-        "new workers",
-        30_000
-      )
-      recorded("worker", gateway, "drained")
+      recorded("workers", gateway, 4)
     } finally {
       await gateway.stop()
     }

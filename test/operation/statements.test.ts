@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { serve, start, until } from "./child.ts"
+import { type Serving, serve, start, until } from "./child.ts"
+import { sharedCommands } from "./commands.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "gateway-statements-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -13,42 +14,39 @@ const linesOf = (text: string): ReadonlyArray<Line> => (text.match(/.+/g) ?? [])
 const json = { GATEWAY_LOG_FORMAT: "json" }
 const preload = (code: string) => ({ NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` })
 
-describe("GATEWAY_LOG_FORMAT=json", () => {
-  it.each([["1"], ["2"]])(
-    "makes JSON of all that a gateway of %s processes says, from its start to its end",
-    async (workers) => {
-      const warn = 'setTimeout(() => process.emitWarning("look\\nhere"), 50).unref()'
-      const gateway = await serve({ ...json, GATEWAY_WORKERS: workers, GATEWAY_PROT: "1", ...preload(warn) })
-      await (await fetch(`${gateway.url}/v1/models`, { headers: { "x-api-key": "sandbox-key" } })).text()
-      await until(() => gateway.stderr().includes("look"), "the warning")
-      gateway.kill("SIGTERM")
-      const { stderr, stdout } = await gateway.ended
-      const out = linesOf(stdout)
-      assert.isTrue(out.some(({ level, message }) => level === "info" && /^listening on http:\/\//.test(message)))
-      assert.isTrue(out.some(({ message }) => /This is the sandbox/.test(message)))
-      assert.isTrue(out.some(({ surface }) => surface === "models"))
-      const log = linesOf(stderr)
-      for (const { level, message, timestamp } of log) assert.isString(level && message && timestamp)
-      assert.isTrue(log.some(({ level, message }) => level === "warn" && message === "Warning: look\nhere"))
-      assert.isTrue(log.some(({ message }) => /GATEWAY_PROT/.test(message)))
-    },
-    60_000
-  )
+const models = ({ url }: Serving) => fetch(`${url}/v1/models`, { headers: { "x-api-key": "sandbox-key" } })
 
+describe("GATEWAY_LOG_FORMAT=json", () => {
+  it("makes JSON of all that a gateway of two processes says, from its start to its end", async () => {
+    const warn = 'setTimeout(() => process.emitWarning("look\\nhere"), 50).unref()'
+    const gateway = await serve({ ...json, GATEWAY_WORKERS: "2", GATEWAY_PROT: "1", ...preload(warn) })
+    await (await models(gateway)).text()
+    await until(() => gateway.stderr().includes("look"), "the warning")
+    gateway.kill("SIGTERM")
+    const { stderr, stdout } = await gateway.ended
+    const out = linesOf(stdout)
+    assert.isTrue(out.some(({ level, message }) => level === "info" && /^listening on http:\/\//.test(message)))
+    assert.isTrue(out.some(({ message }) => /This is the sandbox/.test(message)))
+    assert.isTrue(out.some(({ surface }) => surface === "models"))
+    const log = linesOf(stderr)
+    for (const { level, message, timestamp } of log) assert.isString(level && message && timestamp)
+    assert.isTrue(log.some(({ level, message }) => level === "warn" && message === "Warning: look\nhere"))
+    assert.isTrue(log.some(({ message }) => /GATEWAY_PROT/.test(message)))
+  }, 60_000)
+
+  const command = sharedCommands()
+  const alone: typeof command = (args, environment) => start(args, environment).ended
+  const broken = { GATEWAY_KEYS_FILE: join(folder, "broken.json") }
   it.each([
-    ["a setting that is wrong", { GATEWAY_PORT: "x" }, /GATEWAY_PORT/],
-    ["a file that is broken", { GATEWAY_KEYS_FILE: join(folder, "broken.json") }, /not a key file/],
-    [
-      "a worker that does not start",
-      { GATEWAY_WORKERS: "2", GATEWAY_KEYS_FILE: join(folder, "broken.json") },
-      /not a key/
-    ],
-    ["an error that no code takes", preload('setTimeout(() => { throw new Error("a defect") }, 3000)'), /a defect/]
+    ["a setting that is wrong", command, { GATEWAY_PORT: "x" }, /GATEWAY_PORT/],
+    ["a file that is broken", command, broken, /not a key file/],
+    // Workers are processes of their own.
+    ["a worker that does not start", alone, { GATEWAY_WORKERS: "2", ...broken }, /not a key/]
   ] as const)(
     "makes JSON of %s",
-    async (_, environment, why) => {
-      writeFileSync(join(folder, "broken.json"), "{")
-      const { code, stderr, stdout } = await start(["serve"], { ...json, ...environment }).ended
+    async (_, run, environment, why) => {
+      writeFileSync(broken.GATEWAY_KEYS_FILE, "{")
+      const { code, stderr, stdout } = await run(["serve"], { ...json, ...environment })
       assert.strictEqual(code, 1)
       linesOf(stdout)
       const fatal = linesOf(stderr).filter(({ level }) => level === "fatal")
@@ -59,27 +57,29 @@ describe("GATEWAY_LOG_FORMAT=json", () => {
   )
 
   it("makes JSON of a command that is called wrong", async () => {
-    const { stderr } = await start(["keys", "lst"], json).ended
+    const { stderr } = await command(["keys", "lst"], json)
     const [line] = linesOf(stderr)
     assert.deepInclude(line, { level: "fatal" })
     assert.match(line.message, /^Unknown subcommand "lst".*Help: /)
   })
-})
 
-it("serves on when the reader of its log is gone", async () => {
-  const gateway = await serve(json)
-  try {
-    gateway.leaveStderr()
-    // Each has a line in the log.
-    for (let n = 0; n < 3; n++) {
-      const models = await fetch(`${gateway.url}/v1/models`, { headers: { "x-api-key": "sandbox-key" } })
-      assert.strictEqual(models.status, 200)
-      await models.text()
-      await until(() => gateway.records().filter(({ surface }) => surface === "models").length > n, "the record")
+  it("makes JSON of what one process says, which serves on when the reader of its log is gone", async () => {
+    const gateway = await serve(json)
+    try {
+      gateway.leaveStderr()
+      // Each has a line in the log.
+      for (let n = 0; n < 3; n++) {
+        const reply = await models(gateway)
+        assert.strictEqual(reply.status, 200)
+        await reply.text()
+        await until(() => gateway.records().filter(({ surface }) => surface === "models").length > n, "the record")
+      }
+      gateway.kill("SIGTERM")
+      const { code, stdout } = await gateway.ended
+      assert.strictEqual(code, 0)
+      linesOf(stdout)
+    } finally {
+      await gateway.stop()
     }
-    gateway.kill("SIGTERM")
-    assert.strictEqual((await gateway.ended).code, 0)
-  } finally {
-    await gateway.stop()
-  }
-}, 60_000)
+  }, 60_000)
+})
