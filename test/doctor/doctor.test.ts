@@ -13,7 +13,7 @@ import { type Finding, passed, reportJson, reportText, runChecks } from "../../s
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
 import { makeAuthority } from "../identity/certificates.ts"
 import { hasOwnRedis, hasRedis, startRedis, testRedis } from "../limits/redis.ts"
-import { start } from "../operation/child.ts"
+import { sharedCommands } from "../operation/commands.ts"
 import { guardsFile, startDetector } from "../support/detector.ts"
 import { answering, fakeUpstream, reply } from "../support/fakeUpstream.ts"
 import { cloudsAt, gateway } from "../support/gateway.ts"
@@ -539,16 +539,17 @@ describe("doctor", () => {
     }).pipe(Effect.provide(NodeServices.layer), Effect.scoped)
   )
 
-  it.concurrent("reports to scripts by its exit code, and in JSON", async () => {
+  const command = sharedCommands()
+  it("reports to scripts by its exit code, and in JSON", async () => {
     const [passing, failing] = await Promise.all([
-      start(["doctor", "--json"]).ended,
-      start(["doctor"], {
+      command(["doctor", "--json"]),
+      command(["doctor"], {
         GATEWAY_PORT: String(port),
         BEDROCK_REGION: "us-gov-west-1",
         BEDROCK_BASE_URL: "http://127.0.0.1:1",
         AWS_PROFILE: "here",
         AWS_SHARED_CREDENTIALS_FILE: file("aws", "[here]\naws_access_key_id = id\naws_secret_access_key = secret\n")
-      }).ended
+      })
     ])
     assert.strictEqual(passing.code, 0)
     const { findings, ok } = JSON.parse(passing.stdout)

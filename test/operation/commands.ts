@@ -8,17 +8,12 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { Readable } from "node:stream"
 import { afterAll } from "@effect/vitest"
+import type { Ended } from "./child.ts"
 
 export interface Sent {
   readonly args: ReadonlyArray<string>
   readonly directory: string
   readonly environment: Record<string, string>
-}
-
-interface Ended {
-  readonly code: number
-  readonly stdout: string
-  readonly stderr: string
 }
 
 /** What comes before the end of a command, and its exit code. */
@@ -60,7 +55,7 @@ export const sharedCommands = () => {
     args: ReadonlyArray<string>,
     environment: Readonly<Record<string, string>> = {},
     directory?: string
-  ): Promise<Ended> => {
+  ): Promise<Omit<Ended, "signal">> => {
     const ended = last.then(() => runNow(args, environment, directory))
     last = ended.catch(() => {})
     return ended

@@ -92,7 +92,7 @@ describe.concurrent("SIGTERM", () => {
     }
   })
 
-  it.each(["SIGINT", "SIGHUP"] as const)("%s does the same, and idle connections do not hold it up", async (signal) => {
+  it("SIGINT does the same, and idle connections do not hold it up", async () => {
     const gateway = await serve()
     try {
       const idle = raw(gateway.port)
@@ -101,8 +101,8 @@ describe.concurrent("SIGTERM", () => {
       const silent = raw(gateway.port)
       await until(() => !silent.socket.connecting, "a connection")
       const startedAt = Date.now()
-      gateway.kill(signal)
-      gateway.kill(signal)
+      gateway.kill("SIGINT")
+      gateway.kill("SIGINT")
       assert.strictEqual((await gateway.ended).code, 0)
       assert.isBelow(Date.now() - startedAt, 3000)
     } finally {

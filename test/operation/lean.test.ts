@@ -35,9 +35,17 @@ describe("serve", () => {
       NODE_OPTIONS: `--import=${join(import.meta.dirname, "loaded.ts")}`,
       GATEWAY_TEST_LOADED: file
     })
+    // Without a tracer there are no spans, so no trace in the log.
+    const trace = "a".repeat(32)
+    await (
+      await fetch(`${gateway.url}/v1/models`, { headers: { traceparent: `00-${trace}-${"b".repeat(16)}-01` } })
+    ).text()
     await until(() => readdirSync(cache, { recursive: true }).length > 100, "a compile cache")
     gateway.kill("SIGTERM")
-    assert.strictEqual((await gateway.ended).code, 0)
+    const { code, stderr } = await gateway.ended
+    assert.strictEqual(code, 0)
+    assert.include(stderr, "/v1/models")
+    assert.notInclude(stderr, trace)
     const loaded: ReadonlyArray<string> = JSON.parse(readFileSync(file, "utf8"))
     assert.isTrue(loaded.some((name) => name.endsWith("/src/Server.ts")))
     const needless = [

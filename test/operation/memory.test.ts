@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { emptyMessage } from "../support/claude.ts"
-import { fakeUpstream, reply } from "../support/fakeUpstream.ts"
+import { answering, fakeUpstream, reply } from "../support/fakeUpstream.ts"
 import { cloudsAt } from "../support/gateway.ts"
 import { post, raw, rawPost } from "../support/http.ts"
 import { serve, until } from "./child.ts"
@@ -14,12 +14,17 @@ const directory = mkdtempSync(join(tmpdir(), "gateway-memory-"))
 const { file, secrets } = keysFileWith(directory, { free: {} })
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
-/** A gateway with a small heap, at a cloud that takes so long; a second lets requests be in flight together. */
-const gatewayWith = async (answer: Buffer, delay = 1000, settings: Readonly<Record<string, string>> = {}) => {
-  const upstream = await fakeUpstream(async (socket) => {
-    await sleep(delay)
-    socket.write(answer)
-  })
+const empty = reply("200 OK", emptyMessage)
+/** A reply of so many words. */
+const said = (words: number) =>
+  reply(
+    "200 OK",
+    JSON.stringify({ ...JSON.parse(emptyMessage), content: [{ type: "text", text: "word ".repeat(words) }] })
+  )
+
+/** A gateway with a small heap. */
+const smallGateway = async (settings: Readonly<Record<string, string>> = {}) => {
+  const upstream = await fakeUpstream(answering(empty))
   const gateway = await serve({
     ...cloudsAt(upstream.url),
     ...settings,
@@ -40,8 +45,9 @@ const gatewayWith = async (answer: Buffer, delay = 1000, settings: Readonly<Reco
     await gateway.stop()
     await upstream.stop()
   }
-  return { gateway, send, stop }
+  return { gateway, upstream, send, stop }
 }
+type Small = Awaited<ReturnType<typeof smallGateway>>
 
 /** A caller that has sent its head. */
 const sender = (url: string, length: number) => {
@@ -53,8 +59,14 @@ const sender = (url: string, length: number) => {
 }
 
 /** Some are served and the others get 503; once they are over, all is as before. */
-const someAreShed = async ({ gateway, send }: Awaited<ReturnType<typeof gatewayWith>>, words: number) => {
-  const replies = await Promise.all(Array.from({ length: 16 }, () => send(words)))
+const someAreShed = async ({ gateway, send, upstream }: Small, answer: Buffer, words: number) => {
+  // In this time all are in flight together.
+  upstream.use(async (socket) => {
+    await sleep(1000)
+    socket.write(answer)
+  })
+  const before = gateway.records().length
+  const replies = await Promise.all(Array.from({ length: 10 }, () => send(words)))
   const served = replies.filter(({ status }) => status === 200)
   const shed = replies.filter(({ status }) => status === 503)
   assert.strictEqual(served.length + shed.length, replies.length)
@@ -63,38 +75,31 @@ const someAreShed = async ({ gateway, send }: Awaited<ReturnType<typeof gatewayW
   assert.strictEqual(shed[0]?.headers.get("retry-after"), "1")
   assert.strictEqual(shed[0]?.json.error.type, "api_error")
   assert.strictEqual((await send(words)).status, 200)
-  await until(() => gateway.records().some(({ outcome }) => outcome === "shed"), "the record of one that was shed")
+  upstream.use(answering(empty))
+  const isShed = () =>
+    gateway
+      .records()
+      .slice(before)
+      .some(({ outcome }) => outcome === "shed")
+  await until(isShed, "the record of one that was shed")
 }
 
-it("large requests that would fill the memory get 503, and leave nothing behind", async () => {
-  const small = await gatewayWith(reply("200 OK", emptyMessage))
-  try {
-    await someAreShed(small, 1_200_000)
-  } finally {
-    await small.stop()
-  }
-})
-
-it("so do those whose replies would", async () => {
-  const text = "word ".repeat(1_200_000)
-  const small = await gatewayWith(
-    reply("200 OK", JSON.stringify({ ...JSON.parse(emptyMessage), content: [{ type: "text", text }] }))
-  )
-  try {
-    await someAreShed(small, 1)
-  } finally {
-    await small.stop()
-  }
-})
-
-describe("bodies that do not come to an end", () => {
-  let small: Awaited<ReturnType<typeof gatewayWith>>
+describe("a gateway with little memory", () => {
+  let small: Small
   beforeAll(async () => {
-    small = await gatewayWith(reply("200 OK", emptyMessage), 0)
+    small = await smallGateway()
   }, 60_000)
   afterAll(() => small.stop())
 
-  it("keep nobody out where they are declared, and nothing of them is sent", async () => {
+  it("sheds large requests that would fill it with 503, and they leave nothing behind", async () => {
+    await someAreShed(small, empty, 1_200_000)
+  })
+
+  it("sheds those whose replies would", async () => {
+    await someAreShed(small, said(1_200_000), 1)
+  })
+
+  it("keeps nobody out for bodies that are declared, and of which nothing is sent", async () => {
     const waiting = Array.from({ length: 16 }, () => sender(small.gateway.url, 9_000_000))
     try {
       await sleep(500)
@@ -104,7 +109,7 @@ describe("bodies that do not come to an end", () => {
     }
   })
 
-  it("are refused in the middle where they do not fit, small ones are not, and their room comes back", {
+  it("refuses bodies in the middle where they do not fit, small ones not, and has their room back", {
     timeout: 60_000
   }, async () => {
     const half = Buffer.alloc(6_000_000, " ")
@@ -126,9 +131,8 @@ describe("bodies that do not come to an end", () => {
 it("a caller that does not take its reply is cut off, so that it does not hold its room", {
   timeout: 60_000
 }, async () => {
-  const text = "word ".repeat(1_900_000)
-  const answer = reply("200 OK", JSON.stringify({ ...JSON.parse(emptyMessage), content: [{ type: "text", text }] }))
-  const small = await gatewayWith(answer, 0, { GATEWAY_REQUEST_CEILING: "2 seconds" })
+  const small = await smallGateway({ GATEWAY_REQUEST_CEILING: "4 seconds" })
+  small.upstream.use(answering(said(1_900_000)))
   const port = Number(new URL(small.gateway.url).port)
   const caller = raw(port, { paused: true })
   try {

@@ -134,8 +134,8 @@ describe.concurrent("connections that are reset at every point", () => {
           await reset(port, bytes, draw(2) * 60)
         })
       }
-      await storm(gateway.port, requests, 400)
-      await storm(metricsPort(gateway), pages, 130)
+      await storm(gateway.port, requests, 10 * requests.length)
+      await storm(metricsPort(gateway), pages, 10 * pages.length)
       assert.strictEqual((await get(`${gateway.url}/health`)).status, 200)
       await idle(gateway)
       // All places of the status page are free.
@@ -193,7 +193,7 @@ describe.concurrent("connections that are reset at every point", () => {
           reset(gateway.port, hello.subarray(0, 1 + ((index * 13) % hello.length)), draw(2) * 20)
         )
         for (const text of ["GET /health HTTP/1.1\r\nhost: x\r\n\r\n", "nonsense"]) await reset(gateway.port, text, 60)
-        await crowd(160, async (index) => {
+        await crowd(4 * requests.length, async (index) => {
           const socket = await opened(gateway.port)
           const secure = connectTls({ socket, rejectUnauthorized: false })
           secure.on("error", () => {})
@@ -235,7 +235,7 @@ describe.concurrent("whatever ends a request", () => {
     })
     try {
       const draw = numbers(3)
-      await crowd(200, async () => {
+      await crowd(150, async () => {
         const socket = await opened(gateway.port)
         for (let steps = 1 + draw(4); steps > 0; steps--) {
           const text = requests[draw(requests.length)] ?? ""

@@ -4,35 +4,51 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
-import { emptyMessage, message } from "../support/claude.ts"
-import { fakeUpstream, reply } from "../support/fakeUpstream.ts"
-import { cloudsAt } from "../support/gateway.ts"
-import { eventsIn, get, open, post } from "../support/http.ts"
+import { message } from "../support/claude.ts"
+import { eventsIn, get, open } from "../support/http.ts"
 import { childrenOf, serve, start, until } from "./child.ts"
 import { keysFileWith } from "./keysFile.ts"
 
 describe.concurrent("GATEWAY_WORKERS", () => {
-  it("two processes share the port, the sandbox, one announcement and one usage log; a dead one is replaced; all drain", async () => {
+  it("two processes share the port, the sandbox, limits, one announcement and one usage log; a dead one is replaced; all drain", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "gateway-workers-"))
+    const { file, secrets } = keysFileWith(directory, { limited: { requestsPerMinute: 5 } })
     const gateway = await serve({
       GATEWAY_WORKERS: "2",
+      GATEWAY_KEYS_FILE: file,
       GATEWAY_DRAIN_TIMEOUT: "1 second",
       GATEWAY_SANDBOX_PACE: "5 millis"
     })
+    const ask = (text: string, more: Readonly<Record<string, string>> = {}) =>
+      open(`${gateway.url}/v1/messages`, message("claude-sonnet-4-5:il5", text, { stream: true }), {
+        connection: "close",
+        ...more
+      })
+    const limited = { "x-api-key": secrets.limited ?? "" }
     try {
       assert.lengthOf(gateway.stdout().match(/listening on/g) ?? [], 1)
       assert.include(gateway.stdout(), "clouds: sandbox; 114 model IDs")
       const [one, two] = childrenOf(gateway.pid)
       if (one === undefined || two === undefined) return assert.fail("there are not two workers")
 
+      const replies = await Promise.all(Array.from({ length: 24 }, () => ask("[sandbox: delay=50ms]", limited)))
+      for (const reply of replies) await reply.text()
+      const count = (status: number) => replies.filter((got) => got.status === status).length
+      assert.deepStrictEqual([count(200), count(429)], [5, 19])
+      // Every worker sees a change of the keys.
+      writeFileSync(file, '{"version":1,"keys":[]}')
+      await until(async () => {
+        const all = await Promise.all(
+          Array.from({ length: 6 }, () => get(`${gateway.url}/v1/models`, { ...limited, connection: "close" }))
+        )
+        return all.every(({ status }) => status === 403)
+      }, "the end of the key")
+
       process.kill(two, "SIGKILL")
       await until(() => childrenOf(gateway.pid).some((pid) => pid !== one && pid !== two), "a new worker")
       assert.strictEqual((await get(`${gateway.url}/health`)).status, 200)
       assert.include(gateway.stderr(), "Another one takes its place")
 
-      const ask = (text: string) =>
-        open(`${gateway.url}/v1/messages`, message("claude-sonnet-4-5:il5", text, { stream: true }), {
-          connection: "close"
-        })
       const served = await Promise.all(
         Array.from({ length: 20 }, async () => eventsIn(await (await ask("[sandbox: events=5]")).text()))
       )
@@ -41,12 +57,16 @@ describe.concurrent("GATEWAY_WORKERS", () => {
       gateway.kill("SIGTERM")
       for (const response of running) assert.strictEqual(eventsIn(await response.text()).at(-1)?.event, "error")
       assert.strictEqual((await gateway.ended).code, 0)
+      const messages = gateway.records().filter(({ surface }) => surface === "messages")
       assert.deepStrictEqual(
-        ["ok", "drained"].map((outcome) => gateway.records().filter((record) => record.outcome === outcome).length),
-        [20, 4]
+        ["ok", "rate_limited", "drained"].map(
+          (outcome) => messages.filter((record) => record.outcome === outcome).length
+        ),
+        [25, 19, 4]
       )
     } finally {
       await gateway.stop()
+      rmSync(directory, { recursive: true, force: true })
     }
   })
 
@@ -60,39 +80,6 @@ describe.concurrent("GATEWAY_WORKERS", () => {
       assert.strictEqual(stderr, "gateway: the first worker ended before it listened: SIGKILL\n")
     } finally {
       gateway.kill("SIGKILL")
-    }
-  })
-
-  it("limits hold across the processes", async () => {
-    const directory = mkdtempSync(join(tmpdir(), "gateway-workers-"))
-    const upstream = await fakeUpstream((socket) => sleep(50).then(() => socket.write(reply("200 OK", emptyMessage))))
-    const { file, secrets } = keysFileWith(directory, { limited: { requestsPerMinute: 5 } })
-    const gateway = await serve({ ...cloudsAt(upstream.url), GATEWAY_WORKERS: "2", GATEWAY_KEYS_FILE: file })
-    try {
-      const replies = await Promise.all(
-        Array.from({ length: 24 }, () =>
-          post(`${gateway.url}/v1/messages`, message("claude-sonnet-4-5:il2"), {
-            "x-api-key": secrets.limited,
-            connection: "close"
-          })
-        )
-      )
-      const count = (status: number) => replies.filter((got) => got.status === status).length
-      assert.deepStrictEqual([count(200), count(429)], [5, 19])
-      // Every worker sees a change of the keys.
-      writeFileSync(file, '{"version":1,"keys":[]}')
-      await until(async () => {
-        const all = await Promise.all(
-          Array.from({ length: 6 }, () =>
-            get(`${gateway.url}/v1/models`, { "x-api-key": secrets.limited, connection: "close" })
-          )
-        )
-        return all.every(({ status }) => status === 403)
-      }, "the end of the key")
-    } finally {
-      await gateway.stop()
-      await upstream.stop()
-      rmSync(directory, { recursive: true, force: true })
     }
   })
 

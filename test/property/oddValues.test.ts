@@ -24,6 +24,13 @@ function* changed(value: Json): Generator<string> {
   }
 }
 
+/** A value without what differs from event to event. */
+const formOf = (value: Json): Json => {
+  if (Array.isArray(value)) return value.map(formOf)
+  if (!isObject(value)) return typeof value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, key === "type" ? inner : formOf(inner)]))
+}
+
 const folder = new URL("../golden/surface/", import.meta.url)
 const surfaces = {
   chat: (model: string) => chatBy(routeOf(model)),
@@ -35,6 +42,8 @@ const eventOf = (data: string, name: Json | undefined) => ({ event: textOf(name)
 
 it.each(["chat", "messages", "responses"] as const)("streams of %s", (surface) => {
   let count = 0
+  // Events of one form behind events of one form are read alike: the first is enough.
+  const tried = new Set<string>()
   for (const file of readdirSync(new URL(`${surface}/`, folder))) {
     const cases: Json = JSON.parse(readFileSync(new URL(`${surface}/${file}`, folder), "utf8"))
     for (const { request, upstream } of Object.values(objectOf(cases)).map(objectOf)) {
@@ -43,6 +52,9 @@ it.each(["chat", "messages", "responses"] as const)("streams of %s", (surface) =
       const [model = ""] = String(objectOf(request).model).split(":")
       for (const [at, event] of events.entries()) {
         if (!isObject(event)) continue
+        const forms = JSON.stringify([model, formOf(events[at - 1] ?? null), formOf(event)])
+        if (tried.has(forms)) continue
+        tried.add(forms)
         for (const text of changed(event)) {
           const protocol = surfaces[surface](model)
           const calls = makeAccumulator()

@@ -83,7 +83,7 @@ const streams = [
 
 /** Few large events, and many small ones. */
 const sizes = [
-  ["large", 100, "x".repeat(100_000)],
+  ["large", 40, "x".repeat(100_000)],
   ["small", 10_000, ""]
 ] as const
 

@@ -13,7 +13,7 @@ import { sharedGateway } from "../../support/shared.ts"
 const gateway = sharedGateway()
 const seed = 20260101
 /** Of each model; each has others. */
-const count = 5
+const count = 3
 type Json = ReturnType<typeof JSON.parse>
 
 const makeDice = (model: string) => {

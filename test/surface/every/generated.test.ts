@@ -7,7 +7,7 @@ import { post } from "../../support/http.ts"
 import type { JsonSchema } from "../../support/jsonSchema.ts"
 
 const seed = 20260101
-const count = 60
+const count = 30
 
 let gateway: Gateway
 beforeAll(async () => {

@@ -127,8 +127,9 @@ const lost = async (send: Send, base: Json, added: ReadonlyArray<Added>): Promis
 }
 
 const novel = ["x", { a: 1 }]
+/** A text and an object in turn. */
 const everywhere = (base: Json): ReadonlyArray<Added> =>
-  placesIn(base).flatMap((place) => novel.map((value) => ({ place, name: "novel", value })))
+  placesIn(base).map((place, at) => ({ place, name: "novel", value: novel[at % novel.length] }))
 
 /** Every field of the documents, at the places of their kind, where the request does not have it yet. */
 const documented = (base: Json, fields: Readonly<Record<string, Readonly<Record<string, Json>>>>) =>

@@ -59,7 +59,7 @@ it("is scanned in slices", { timeout: 60_000 }, async () => {
 it("has its calls printed in slices for chat", { timeout: 60_000 }, async () => {
   const input = {
     url: "https://a.example",
-    list: Array.from({ length: 500_000 }, (_, at) => ({ name: "value", at }))
+    list: Array.from({ length: 250_000 }, (_, at) => ({ name: "value", at }))
   }
   const asked = chat({})
   const prepared = {
