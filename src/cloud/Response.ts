@@ -26,13 +26,6 @@ export interface CallContext {
   readonly received: (bytes: number) => void
 }
 
-export interface Head {
-  readonly status: number
-  readonly headers: Headers.Headers
-  /** The request without its body, which would live as long as the reply. */
-  readonly request: HttpClientRequest.HttpClientRequest
-}
-
 /** Largest whole reply, and largest error reply, in bytes. */
 const maxReplyBytes = 32 * 1024 * 1024
 const maxErrorBytes = 64 * 1024
@@ -67,6 +60,8 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
   readonly headers: Headers.Headers
   readonly request: HttpClientRequest.HttpClientRequest
   readonly pipe = Pipeable.Prototype.pipe
+  readonly cookies = Cookies.empty
+  readonly remoteAddress = Option.none<string>()
   private readonly controller: Undici.Dispatcher.DispatchController
   private readonly call: Pick<CallContext, "received" | "takeMemory">
   /** Of a body that is read as a stream. */
@@ -81,8 +76,9 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
   /** Closed while the reader waits. */
   private readonly ready = Latch.makeUnsafe(true)
 
+  /** `request`: without its body, which would live as long as the reply. */
   constructor(
-    { headers, request, status }: Head,
+    { headers, request, status }: Pick<HttpClientResponse.HttpClientResponse, "headers" | "request" | "status">,
     controller: Undici.Dispatcher.DispatchController,
     call: Pick<CallContext, "received" | "takeMemory">
   ) {
@@ -163,12 +159,6 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
   }
   get url() {
     return this.request.url
-  }
-  get cookies() {
-    return Cookies.empty
-  }
-  get remoteAddress() {
-    return Option.none()
   }
   toJSON() {
     return HttpIncomingMessage.inspect(this, { _id: "HttpClientResponse", status: this.status })

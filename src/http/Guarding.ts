@@ -1,20 +1,16 @@
 /** Shows requests and replies to guards (docs/guards.md). There only where the operator has some: without them nothing is loaded. */
 import { Context, type Effect } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
-import type { Purpose } from "../catalog/names.ts"
-import type { GuardedFields } from "../contract/places.ts"
+import type { ApiError } from "../contract/Errors.ts"
 import type { GuardStreamOptions } from "../guards/heldReply.ts"
 import type { Frames } from "../stream/Frame.ts"
 import type { ReplyOptions } from "../stream/reply.ts"
-import type { AnswerBody, NamesModel } from "../surfaces/Surface.ts"
+import type { AnswerBody, NamesModel, Prepared, Surface } from "../surfaces/Surface.ts"
 import type { JsonObject } from "../wire/json.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
 /** What guards need to know of a surface. */
-export interface GuardedEndpoint {
-  readonly purpose: Purpose
-  readonly guarded: GuardedFields
-}
+export type GuardedEndpoint = Pick<Surface<never, Prepared, ApiError>, "guarded" | "purpose">
 
 /** What guards need of a stream. */
 interface GuardedStream extends Pick<ReplyOptions, "hold">, Pick<GuardStreamOptions, "usage"> {

@@ -30,10 +30,6 @@ import { makeResend } from "./refusedFields.ts"
 import { makeStreamReply } from "./streamReply.ts"
 import { makeWholeReply } from "./wholeReply.ts"
 
-export type Handler<E> = (options: {
-  readonly request: HttpServerRequest.HttpServerRequest
-}) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, Caller | Scope.Scope>
-
 /** Records what is in a request, and returns about how many tokens its input is. */
 const recordContents = (record: RequestRecord, { tools, images, files, mediaBytes }: Counts): number => {
   record.tools = tools
@@ -93,7 +89,7 @@ const make = Effect.gen(function* () {
 
   const handler = <Request extends NamesModel, P extends Prepared, E extends ApiError | MessagesError>(
     surface: Surface<Request, P, E>
-  ): Handler<E> => {
+  ) => {
     const readBody = bodyReader(surface, settings)
     const { protocol, purpose } = surface
     // On surfaces for which the operator wants it.
@@ -119,7 +115,7 @@ const make = Effect.gen(function* () {
     }
 
     return Effect.fnUntraced(
-      function* ({ request: httpRequest }) {
+      function* ({ request: httpRequest }: { readonly request: HttpServerRequest.HttpServerRequest }) {
         const record = yield* CurrentRecord
         const caller = yield* Caller
         const resolve = (model: string) => Effect.fromResult(catalog.current().resolve(model, purpose, mayUse(caller)))

@@ -43,11 +43,12 @@ const recordAnswer = (record: RequestRecord, { span }: Reply, answer: ScannedAns
   record.flags += flags
 }
 
-type Limits = Pick<GatewaySettings, "callConcurrency" | "scanMode">
-
 const json = { contentType: "application/json" }
 
-export const makeWholeReply = ({ callConcurrency, scanMode }: Limits) => {
+export const makeWholeReply = ({
+  callConcurrency,
+  scanMode
+}: Pick<GatewaySettings, "callConcurrency" | "scanMode">) => {
   /** Reads the reply, scans its tool calls and has it guarded. */
   const readReply = Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>, reply: Reply) {
     const { record, prepared, provider, replyGuards, route, surface } = options

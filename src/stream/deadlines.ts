@@ -47,10 +47,7 @@ export const withDeadlines =
     Stream.fromChannel(
       Channel.fromTransform((_, scope) =>
         Effect.gen(function* () {
-          const queue = yield* Queue.unbounded<
-            Arr.NonEmptyReadonlyArray<A | typeof keepAlive>,
-            GatewayError | Cause.Done
-          >()
+          const queue = yield* Queue.unbounded<Items<A>, GatewayError | Cause.Done>()
           const taken = yield* Latch.make()
           const now = performance.now()
           const activity: Activity = { emittedAt: now, waitingSince: now, isAwaited: false }
@@ -70,8 +67,9 @@ export const withDeadlines =
       )
     )
 
+type Items<A> = Arr.NonEmptyReadonlyArray<A | typeof keepAlive>
 /** What has been read and the caller has not taken, and then the end; the first end counts. */
-type Arrays<A> = Queue.Queue<Arr.NonEmptyReadonlyArray<A | typeof keepAlive>, GatewayError | Cause.Done>
+type Arrays<A> = Queue.Queue<Items<A>, GatewayError | Cause.Done>
 
 /** When something happened last, in milliseconds of `performance.now()`. */
 interface Activity {

@@ -23,9 +23,8 @@ export const budgets: Readonly<Record<Effort, number>> = {
   max: 65_536
 }
 
-type When = Model["sampling"]
 /** Whether a model supports something `when` it thinks, or does not. */
-export const isSupported = (when: When, thinks: boolean): boolean =>
+export const isSupported = (when: Model["sampling"], thinks: boolean): boolean =>
   when === "always" || (when === "without-thinking" && !thinks)
 
 /**

@@ -83,14 +83,9 @@ export function* inputText(input: Json | undefined): Slices<string | undefined> 
   return (yield* isShallowInSlices(input)) ? yield* printText(input ?? {}) : undefined
 }
 
-/** A call of the turn that is open, and where its result stands among the paired messages. */
-interface Slot {
-  readonly id: string
-  result: number | undefined
-}
-/** Calls with the same ID, in order; `next` is the first without a result. */
+/** Calls of the open turn with the same ID, in order, and where their results are among the paired messages; `next` is the first without one. */
 interface Slots {
-  readonly slots: Array<Slot>
+  readonly slots: Array<{ readonly id: string; result: number | undefined }>
   next: number
 }
 

@@ -31,11 +31,7 @@ const maxDepth = 64
 const limits = { strictTools: 20, optional: 24, unions: 16 }
 
 /** What the schemas that are enforced have so far. */
-export interface Used {
-  strictTools: number
-  optional: number
-  unions: number
-}
+export type Used = typeof limits
 
 /**
  * Whether the vendor is to enforce one more schema of a request: it can (objects are closed, nothing refers to itself, no keyword is
