@@ -153,17 +153,16 @@ export const gatewayLayer = (options: GatewayOptions) => {
  */
 const drainOnShutdown = ({ drainDelay, drainTimeout }: GatewaySettings) =>
   Layer.effectDiscard(
-    Effect.gen(function* () {
-      const drain = yield* Drain
-      yield* Effect.addFinalizer((exit) => {
+    Effect.flatMap(Drain, ({ begin, expire }) =>
+      Effect.addFinalizer((exit) => {
         const crashed = Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
-        return drain.begin.pipe(
+        return begin.pipe(
           Effect.andThen(Effect.logInfo("stopping")),
           Effect.andThen(Effect.sleep(crashed ? 0 : drainDelay)),
-          Effect.andThen(Effect.forkDetach(Effect.delay(drain.expire, crashed ? 0 : drainTimeout)))
+          Effect.andThen(Effect.forkDetach(Effect.delay(expire, crashed ? 0 : drainTimeout)))
         )
       })
-    })
+    )
   )
 
 /** For what is done after a crash: requests are cut off, their records written, telemetry sent. */

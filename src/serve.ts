@@ -24,6 +24,7 @@ import {
   servesSandbox,
   sitesOf
 } from "./settings/clouds.ts"
+import { inAddress } from "./settings/fields.ts"
 import { crash, statement } from "./statements.ts"
 import { logsLayer } from "./telemetry/logs.ts"
 import { applyTlsPolicy } from "./tlsPolicy.ts"
@@ -143,8 +144,7 @@ const announce = Effect.fnUntraced(function* (loaded: Loaded, port: number) {
   const { gateway, clouds } = loaded
   const active = activeClouds(clouds)
   const { list, leftOut } = requestable(yield* loadCatalog(gateway), sitesOf(clouds))
-  const host = gateway.host.includes(":") ? `[${gateway.host}]` : gateway.host
-  const address = `${Option.isSome(gateway.tlsCert) ? "https" : "http"}://${host}:${port}`
+  const address = `${Option.isSome(gateway.tlsCert) ? "https" : "http"}://${inAddress(gateway.host)}:${port}`
   const facts = [
     `clouds: ${clouds.simulated ? "sandbox" : [...active].join(", ")}`,
     `${list.length} model IDs`,

@@ -88,5 +88,7 @@ export const BaseUrl = Schema.String.check(
 ).pipe(Schema.decodeTo(Schema.String, SchemaTransformation.transform({ decode: plainly, encode: (url) => url })))
 export const baseUrl = (name: string) => Config.schema(BaseUrl, name)
 export const hostOf = (url: string): string => new URL(url).hostname
+/** A host as an address has it. */
+export const inAddress = (host: string): string => (host.includes(":") ? `[${host}]` : host)
 /** The port of an address, also where it names none. */
 export const portOf = ({ port, protocol }: URL): number => Number(port) || (protocol === "https:" ? 443 : 80)

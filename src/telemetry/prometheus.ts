@@ -3,7 +3,7 @@ import type { RequestListener } from "node:http"
 import { Context, Effect, Layer, type Scope } from "effect"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { createServer } from "../nodeHttp.ts"
-import { isLoopback } from "../settings/fields.ts"
+import { inAddress, isLoopback } from "../settings/fields.ts"
 import { guardSockets } from "../sockets.ts"
 import { fail, type OperatorError } from "../wire/OperatorError.ts"
 import { prometheusName } from "./metrics.ts"
@@ -68,8 +68,8 @@ export const prometheusLayer = (options: { readonly host: string; readonly port:
       )
       const address = server.address()
       const port = typeof address === "object" && address !== null ? address.port : options.port
-      const shown = options.host.includes(":") ? `[${options.host}]` : options.host
-      yield* Effect.logInfo(`metrics on http://${shown}:${port}/metrics, status on http://${shown}:${port}/`)
+      const url = `http://${inAddress(options.host)}:${port}/`
+      yield* Effect.logInfo(`metrics on ${url}metrics, status on ${url}`)
       return MetricsPort.of({
         serve: (path, handler) =>
           Effect.acquireRelease(

@@ -17,12 +17,13 @@ const rulesOf = Effect.fnUntraced(function* (models: string | undefined, { keysM
   return { models: catalog?.models.map(({ id }) => id), maxAge: Option.getOrUndefined(keysMaxAge) }
 })
 
-const id = Argument.String("ID").pipe(Argument.withDescription("the key's ID, as `keys list` shows it"))
+const argument = (name: string, description: string) =>
+  Argument.String(name).pipe(Argument.withDescription(description))
 
-const subject = Argument.String("ID").pipe(
-  Argument.withDescription(
-    "a key's ID, or that of a caller with a token or a certificate (jwt_…, crt_…), as records have it"
-  )
+const id = argument("ID", "the key's ID, as `keys list` shows it")
+const subject = argument(
+  "ID",
+  "a key's ID, or that of a caller with a token or a certificate (jwt_…, crt_…), as records have it"
 )
 
 const limitFlags = Record.map(limitKinds, ({ help, option }) => optionalCount(option, help))
@@ -124,7 +125,7 @@ export const keysCommand = Command.make("keys").pipe(
   ])
 )
 
-const name = Argument.String("NAME").pipe(Argument.withDescription("the team's name"))
+const name = argument("NAME", "the team's name")
 const team = { name, ...limitFlags }
 
 export const teamsCommand = Command.make("teams").pipe(

@@ -4,7 +4,7 @@ import { Effect, Option, Redacted } from "effect"
 import { cryptoFacts, describeCrypto, requireFips } from "../../fips.ts"
 import { openFilesLimit, tooFewFiles } from "../../openFiles.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
-import { isEveryAddress, portOf } from "../../settings/fields.ts"
+import { inAddress, isEveryAddress, portOf } from "../../settings/fields.ts"
 import { exportedSignals, exporterVariable, telemetryWarnings } from "../../telemetry/telemetryLayer.ts"
 import { inSetting, rephrase } from "../../wire/OperatorError.ts"
 import { metricsPortOf, metricsPortsProblem } from "../../workers.ts"
@@ -31,7 +31,7 @@ const gatewayPort = { setting: "GATEWAY_PORT", path: "/health", answer: /"govern
 const metricsPort = { setting: "GATEWAY_METRICS_PORT", path: "/metrics", answer: /^gateway_/m }
 
 const isGateway = (host: string, port: number, { answer, path }: typeof gatewayPort) => {
-  const at = isEveryAddress(host) ? "localhost" : host.includes(":") ? `[${host}]` : host
+  const at = isEveryAddress(host) ? "localhost" : inAddress(host)
   return Effect.tryPromise((signal) =>
     fetch(`http://${at}:${port}${path}`, { signal, redirect: "error" }).then((response) => response.text())
   ).pipe(Effect.timeout("1 second"), Effect.match({ onFailure: () => false, onSuccess: (text) => answer.test(text) }))

@@ -2,6 +2,7 @@
 import { Array as Arr, Order, Struct } from "effect"
 import type { Charge } from "../../limits/Ledger.ts"
 import { accountOf, lastUseAccount, periodAt, teamUser } from "../../limits/limits.ts"
+import { getOrInsert } from "../../wire/getOrInsert.ts"
 import { makeHistogram } from "../histogram.ts"
 import { makeRecordReader, type UsedRecord } from "./usedRecord.ts"
 
@@ -114,15 +115,11 @@ export const makeSumming = ({ by, from, to, groups: maxGroups = 20_000 }: Summar
   const totalsOf = (record: UsedRecord): Totals => {
     const values = by.map((dimension) => valueOf(dimension, record))
     const key = JSON.stringify(values)
-    const found = groups.get(key)
-    if (found !== undefined) return found.totals
-    if (groups.size >= maxGroups) {
-      rest ??= emptyTotals()
-      return rest
+    if (groups.has(key) || groups.size < maxGroups) {
+      return getOrInsert(groups, key, () => ({ values, totals: emptyTotals() })).totals
     }
-    const totals = emptyTotals()
-    groups.set(key, { values, totals })
-    return totals
+    rest ??= emptyTotals()
+    return rest
   }
 
   const { damage, damagedAt, line, lines } = makeRecordReader((record) => {
