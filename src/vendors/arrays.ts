@@ -1,4 +1,4 @@
-/** Arrays, bounds and what is required in the parameters of a tool, as Anthropic and OpenAI take them (docs/upstreams.md#arrays-in-parameters). */
+/** Keywords in the parameters of a tool, as Anthropic and OpenAI take them (docs/upstreams.md#arrays-in-parameters). */
 import { arrayOf, compact, isObject, type Json, type JsonObject, objectOf, textOf, without } from "../wire/json.ts"
 
 /** Keywords whose values are schemas by their names. */
@@ -36,11 +36,19 @@ type OnChange = (from: string, to: string) => void
  */
 export const withCurrentDraft = (schema: JsonObject, onChange: OnChange): JsonObject => {
   const listed = changed(schema, (given) => withRequired(given, onChange))
-  return changed(listed, (given) => withNumbers(withPrefixItems(withoutFlag(given), onChange), onChange))
+  return changed(listed, (given) => withNumbers(withPrefixItems(withoutAbsent(given), onChange), onChange))
 }
 
-const withoutFlag = (given: JsonObject): JsonObject =>
-  typeof given.required === "boolean" ? without(given, ["required"]) : given
+/** Without keywords that are null, as generators write those that are absent, and without the flag that is in a list. */
+const withoutAbsent = (given: JsonObject): JsonObject => {
+  const absent = Object.entries(given).flatMap(([keyword, value]) =>
+    (value === null && keyword !== "const" && keyword !== "default") ||
+    (keyword === "required" && typeof value === "boolean")
+      ? [keyword]
+      : []
+  )
+  return absent.length === 0 ? given : without(given, absent)
+}
 
 /** The list of those that say so. */
 const withRequired = (given: JsonObject, onChange: OnChange): JsonObject => {

@@ -5,14 +5,14 @@ import { asked, azure, flash, opusBedrock, oss, sonnet, terra, tool } from "./su
 
 const string = { type: "string" }
 /** The properties as they are sent, and what is named of them. */
-const sent = (route: typeof sonnet, properties: JsonObject) => {
+const sent = (route: typeof sonnet, properties: JsonObject, more: JsonObject = {}) => {
   const messages = [{ role: "user", content: "a" }]
-  const { adjusted, body } = asked(route, { messages, tools: [tool("f", { type: "object", properties })] })
+  const { adjusted, body } = asked(route, { messages, tools: [tool("f", { type: "object", properties, ...more })] })
   const [first] = arrayOf(body.tools)
   const { input_schema, function: called, functionDeclarations, parameters } = objectOf(first)
   const declared = objectOf(arrayOf(functionDeclarations)[0]).parametersJsonSchema
   const schema = objectOf(input_schema ?? parameters ?? declared ?? objectOf(called).parameters)
-  const required = schema.required === undefined ? {} : { required: schema.required }
+  const required = "required" in schema ? { required: schema.required } : {}
   return { properties: schema.properties, ...required, named: adjusted.filter((entry) => entry.startsWith("tools")) }
 }
 const claude = [sonnet, opusBedrock]
@@ -116,6 +116,12 @@ it.each([...claude, ...gpt])("what is required is a list, as since draft 4 ($mod
   assert.deepStrictEqual(sent(route, flagged), { properties: lists, required: ["to"], named })
   const optional = { cc: flagged.cc ?? null }
   assert.deepStrictEqual(sent(route, optional), { properties: { cc: string }, named: [] })
+})
+
+it.each([...claude, ...gpt])("keywords that are null are left out ($model.id)", (route) => {
+  const inner = { type: "object", const: null, default: null }
+  const given = { a: { ...inner, properties: null, required: null, description: null } }
+  assert.deepStrictEqual(sent(route, given, { required: null }), { properties: { a: inner }, named: [] })
 })
 
 it("Gemini gets them as they are", () => {
