@@ -132,14 +132,8 @@ export const screened = (given: Json | undefined): ReadonlyArray<ScreenedTool> =
     }))
   })
 
-/** What a choice may name: tools that the caller executes. */
-const choices: Readonly<Record<string, ReadonlyArray<string>>> = {
-  function: ["type", "name", "namespace"],
-  custom: ["type", "name", "namespace"],
-  local_shell: ["type"],
-  apply_patch: ["type"],
-  shell: ["type"]
-}
+/** What a choice may name: tools that the caller executes, one at a time. */
+const choices = Object.keys(fields).filter((type) => type !== "namespace")
 
 /** A tool that a choice names, or why it may not. */
 const buildChosen = (tool: JsonObject, path: string): Result.Result<JsonObject, string> => {
@@ -149,10 +143,10 @@ const buildChosen = (tool: JsonObject, path: string): Result.Result<JsonObject, 
       `${path}.function: a choice is flat here: {"type":"function","name":…}, with nothing under function`
     )
   }
-  return Object.hasOwn(choices, type)
-    ? Result.succeed(pickOnly(tool, choices[type] ?? []))
+  return choices.includes(type)
+    ? Result.succeed(pickOnly(tool, inner.has(type) ? ["type", "name", "namespace"] : ["type"]))
     : Result.fail(
-        `${path}.type: ${quoted(tool.type)} names no tool that the caller executes; it may be ${Object.keys(choices).join(", ")}${path === "tool_choice" ? ", or allowed_tools" : ""}`
+        `${path}.type: ${quoted(tool.type)} names no tool that the caller executes; it may be ${choices.join(", ")}${path === "tool_choice" ? ", or allowed_tools" : ""}`
       )
 }
 
