@@ -1,20 +1,8 @@
-/**
- * Anthropic's Messages API: its replies (docs/upstreams.md#anthropic-messages, docs/upstreams.md#anthropic-stream-events), and
- * errors inside a reply or a stream that began as a success.
- */
+/** Anthropic's Messages API: its replies (docs/upstreams.md#anthropic-messages, docs/upstreams.md#anthropic-stream-events). */
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import { countOf, fillUsage, type Tokens } from "../../catalog/Tokens.ts"
-import {
-  cut,
-  googleFault,
-  invalidBody,
-  type Refused,
-  refused,
-  statusOfWord,
-  type UpstreamFault,
-  unreadable
-} from "../../catalog/UpstreamFault.ts"
+import { cut, invalidBody, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
 import {
   arrayOf,
   type Json,
@@ -30,13 +18,10 @@ import { runNow } from "../../wire/slices.ts"
 import { addText, callId, eventTypeOf, finishOf, finishOfWord, isGuarded, isOneEvent } from "../answer.ts"
 import { jsonFormat } from "../chatRequest.ts"
 import type { Dialect, Pieces } from "../Dialect.ts"
+import { claudeFault } from "../faults.ts"
 import { jsonFenceFilter } from "../textFilters.ts"
 import { inputText } from "../toolCalls.ts"
 import { isThinking, orderWriter, type TextPlace } from "./order.ts"
-
-/** Of the `error` of an event: Anthropic's has a type, Google's has none. */
-export const claudeFault = (error: JsonObject): Refused =>
-  error.type === undefined ? googleFault(error) : refused(statusOfWord(error.type), textOf(error.message))
 
 /** A content block that is being streamed. */
 type Open =

@@ -1,16 +1,8 @@
-/** OpenAI's chat completions: what is answered, and how they fail inside a stream that began well. */
+/** OpenAI's chat completions: what is answered. */
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import type { Tokens } from "../../catalog/Tokens.ts"
-import {
-  cut,
-  errorStatusOf,
-  invalidBody,
-  type Refused,
-  refused,
-  topicOf,
-  unreadable
-} from "../../catalog/UpstreamFault.ts"
+import { cut, invalidBody, unreadable } from "../../catalog/UpstreamFault.ts"
 import {
   arrayOf,
   isObject,
@@ -23,21 +15,9 @@ import {
 } from "../../wire/json.ts"
 import { addText, callId, finishOf, finishOfWord, isFilter, isGuarded, servedOf } from "../answer.ts"
 import type { Dialect, Pieces, Served } from "../Dialect.ts"
+import { gptFault } from "../faults.ts"
 import { answerTokens } from "../openaiUsage.ts"
 import { reasoningFilter } from "../textFilters.ts"
-
-/** Of the `error` of a chunk of chat completions. A status may be given, or only a kind, in words that differ by the cloud. */
-const gptFault = (error: JsonObject): Refused => {
-  const kind = `${textOf(error.type) ?? ""} ${textOf(error.code) ?? ""}`
-  const status = errorStatusOf(error.status) ?? errorStatusOf(error.code) ?? statusOf(kind)
-  return refused(status, textOf(error.message), undefined, topicOf(error))
-}
-
-const statusOf = (kind: string): number => {
-  if (/rate_limit|RateLimit|throttl|\b429\b/i.test(kind)) return 429
-  if (/timeout|deadline/i.test(kind)) return 504
-  return /invalid_request|validation|content_filter|context_length|\b400\b/i.test(kind) ? 400 : 500
-}
 
 export const reader: Dialect["reader"] = (route) => {
   const filter = route.model.thinking.tagged === true ? reasoningFilter() : undefined

@@ -1,38 +1,13 @@
-/** OpenAI's responses API: what is answered (docs/upstreams.md#responses-api), and how it fails inside a reply that began well. */
+/** OpenAI's responses API: what is answered (docs/upstreams.md#responses-api). */
 import { Result } from "effect"
 import type { Tokens } from "../../catalog/Tokens.ts"
-import {
-  cut,
-  errorStatusOf,
-  invalidBody,
-  type Refused,
-  refused,
-  statusOfWord,
-  topicOf,
-  type UpstreamFault,
-  unreadable
-} from "../../catalog/UpstreamFault.ts"
+import { cut, invalidBody, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
 import type { FinishReason } from "../../contract/ChatReply.ts"
-import {
-  arrayOf,
-  isObject,
-  type Json,
-  type JsonObject,
-  numberOf,
-  objectOf,
-  readObject,
-  textOf
-} from "../../wire/json.ts"
+import { arrayOf, type Json, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"
 import { addText, callId, eventTypeOf, finishOf, finishOfWord, isGuarded, isOneEvent, servedOf } from "../answer.ts"
 import type { Dialect, Pieces, Served } from "../Dialect.ts"
+import { responsesFault } from "../faults.ts"
 import { answerTokens } from "../openaiUsage.ts"
-
-/** Of an `error` event, or of a response that failed: an event may have the fields of its error itself. */
-export const responsesFault = (holder: JsonObject): Refused => {
-  const error = isObject(holder.error) ? holder.error : holder
-  const status = errorStatusOf(error.code) ?? statusOfWord(error.code, error.type)
-  return refused(status, textOf(error.message) ?? "the model failed", undefined, topicOf(error))
-}
 
 /** What a message takes that has spoken, in bytes, about. */
 const heldPerPlace = 32

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { cut, invalidBody, refused, unreadable } from "../../../src/catalog/UpstreamFault.ts"
-import { responsesFault } from "../../../src/vendors/responses/reply.ts"
+import { responsesFault } from "../../../src/vendors/faults.ts"
 import type { Json, JsonObject } from "../../../src/wire/json.ts"
 import { superlinear, type Work } from "../../support/growth.ts"
 import { callEvents, ending, functionCall, responseOf, textEvents, textItem } from "../../support/responses.ts"
