@@ -1,15 +1,7 @@
 /** The reply of a cloud as Effect's `HttpClientResponse`: its head has come, undici pushes its body, and one reader pulls it. */
 import type Undici from "@effect/platform-node/Undici"
 import { Array as Arr, Cause, Effect, Exit, Inspectable, Latch, Option, Pipeable, type Pull, Stream } from "effect"
-import {
-  Cookies,
-  type Headers,
-  HttpClientError,
-  type HttpClientRequest,
-  HttpClientResponse,
-  HttpIncomingMessage,
-  UrlParams
-} from "effect/http"
+import { Cookies, HttpClientError, HttpClientResponse, HttpIncomingMessage, UrlParams } from "effect/http"
 import { GatewayError, noRoom } from "../catalog/GatewayError.ts"
 import { heldPerValue } from "../wire/parse.ts"
 import { smallBytes } from "../wire/slices.ts"
@@ -57,8 +49,8 @@ export class Response extends Inspectable.Class implements HttpClientResponse.Ht
   readonly [HttpIncomingMessage.TypeId]: typeof HttpIncomingMessage.TypeId = HttpIncomingMessage.TypeId
   readonly [HttpClientResponse.TypeId]: typeof HttpClientResponse.TypeId = HttpClientResponse.TypeId
   readonly status: number
-  readonly headers: Headers.Headers
-  readonly request: HttpClientRequest.HttpClientRequest
+  readonly headers: HttpClientResponse.HttpClientResponse["headers"]
+  readonly request: HttpClientResponse.HttpClientResponse["request"]
   readonly pipe = Pipeable.Prototype.pipe
   readonly cookies = Cookies.empty
   readonly remoteAddress = Option.none<string>()

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { withoutMetrics } from "../../../src/catalog/Tokens.ts"
-import { overlayUsage, tokensOf } from "../../../src/vendors/claude/reply.ts"
+import { overlayUsage, tokensOf } from "../../../src/vendors/claude/usage.ts"
 import type { JsonObject } from "../../../src/wire/json.ts"
 import { hearStream, sonnetBedrock } from "../support.ts"
 
