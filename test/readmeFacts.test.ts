@@ -16,7 +16,7 @@ import { ErrorType } from "../src/contract/Errors.ts"
 import { forbiddenNames } from "../src/governance/forbiddenNames.ts"
 import { load } from "../src/Settings.ts"
 import { readDirectives } from "../src/sandbox/directives.ts"
-import { mediaLimits } from "../src/vendors/chatRequest.ts"
+import { mediaLimits } from "../src/vendors/media.ts"
 import { parsed } from "./support/http.ts"
 import { brokenLink, proseText, readme, root, spans, tableOf, text, variablesIn } from "./support/readme.ts"
 

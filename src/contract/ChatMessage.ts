@@ -14,7 +14,7 @@ import {
 } from "./fields.ts"
 import { kind } from "./kinds.ts"
 
-/** Limits (docs/api.md#limits) that the schema enforces; those on media are in `vendors/chatRequest.ts`. */
+/** Limits (docs/api.md#limits) that the schema enforces; those on media are in `vendors/media.ts`. */
 export const chatLimits = { messages: 2048, tools: 128, toolCalls: 128, toolCallId: 256, description: 65_536 } as const
 
 const message = (limit: number, what: string) => `at most ${limit.toLocaleString("en-US")} ${what}`

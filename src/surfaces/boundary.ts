@@ -1,5 +1,5 @@
 /** Refuses bodies by which a cloud would reach outside the boundary, or keep something. */
-import { mimes, readDataUri } from "../vendors/chatRequest.ts"
+import { mimes, readDataUri } from "../vendors/media.ts"
 import { type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { meaningsOf } from "../wire/words.ts"
 

@@ -4,7 +4,7 @@ import { efforts } from "../../src/catalog/names.ts"
 import { chunkWriter } from "../../src/surfaces/chatReply.ts"
 import { adjustThinking } from "../../src/surfaces/messagesThinking.ts"
 import { Adjusted } from "../../src/vendors/adjustments.ts"
-import { sanitizeFilename } from "../../src/vendors/chatRequest.ts"
+import { sanitizeFilename } from "../../src/vendors/media.ts"
 import { jsonFenceFilter, reasoningFilter } from "../../src/vendors/textFilters.ts"
 import { isObject, type Json, type JsonObject, numberOf, objectOf } from "../../src/wire/json.ts"
 import {

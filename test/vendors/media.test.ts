@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { mediaLimits, sanitizeFilename } from "../../src/vendors/chatRequest.ts"
+import { mediaLimits, sanitizeFilename } from "../../src/vendors/media.ts"
 import { azure, flash, oss, refusal, say, sonnet } from "./support.ts"
 
 const heads = {

@@ -8,16 +8,8 @@ import type { ContentPart, ToolCall } from "../../contract/ChatMessage.ts"
 import { arrayOf, compact, type Json, type JsonObject, objectOf } from "../../wire/json.ts"
 import { type Adjusted, isMark } from "../adjustments.ts"
 import { digestId } from "../answer.ts"
-import {
-  assistantTexts,
-  emptyUserText,
-  endWithUser,
-  historyName,
-  inlineData,
-  isBlank,
-  sanitizeFilename,
-  startWithUser
-} from "../chatRequest.ts"
+import { assistantTexts, emptyUserText, endWithUser, historyName, isBlank, startWithUser } from "../chatRequest.ts"
+import { inlineData, sanitizeFilename } from "../media.ts"
 import { callInput } from "../toolCalls.ts"
 import { isThinking, orderedBlocks } from "./order.ts"
 

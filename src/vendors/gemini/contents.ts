@@ -3,7 +3,8 @@ import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ContentPart, MessageOf, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, isObject, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import type { Adjusted } from "../adjustments.ts"
-import { assistantTexts, emptyUserText, endWithUser, inlineData, startWithUser } from "../chatRequest.ts"
+import { assistantTexts, emptyUserText, endWithUser, startWithUser } from "../chatRequest.ts"
+import { inlineData } from "../media.ts"
 import { callInput, isObjectText, parsedObject } from "../toolCalls.ts"
 
 /** Documented value for a call whose signature is lost (docs/upstreams.md#thought-signatures). */

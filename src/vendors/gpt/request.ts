@@ -8,19 +8,9 @@ import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type Json, type JsonObject, objectOf, omitNull, textOf } from "../../wire/json.ts"
 import { type Adjusted, reportRemoved, reportUnread } from "../adjustments.ts"
-import {
-  assistantTexts,
-  choiceFor,
-  historyId,
-  historyName,
-  openaiParametersOf,
-  parallelFor,
-  schemaName,
-  shortIdentifiers,
-  stopsOf,
-  toolsOf
-} from "../chatRequest.ts"
+import { assistantTexts, choiceFor, historyName, stopsOf, toolsOf } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
+import { historyId, openaiParametersOf, parallelFor, schemaName, shortIdentifiers } from "../openaiRequest.ts"
 import { chatEffort, chatMaxTokens, isSupported, reportEffort } from "../thinking.ts"
 
 // What is read
