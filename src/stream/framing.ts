@@ -266,9 +266,7 @@ const readChunk = (body: Buffer): Read<Event> => {
   if (typeof base64 !== "string") return Result.fail(badFrame)
   const bytes = Buffer.from(base64, "base64")
   // Node skips what is not base64, so a shorter result is how damage shows.
-  if (bytes.length !== Buffer.byteLength(base64, "base64")) {
-    return Result.fail(badFrame)
-  }
+  if (bytes.length !== Buffer.byteLength(base64, "base64")) return Result.fail(badFrame)
   if (bytes.length > maxEventBytes) return Result.fail(tooLarge)
   if (!isUtf8(bytes)) return Result.fail(invalidUtf8)
   return Result.succeed({ event: undefined, data: bytes.toString("utf8") })

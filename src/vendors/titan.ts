@@ -1,8 +1,8 @@
 /** Amazon's Titan embeddings, on Bedrock: what is asked, one string a call, what is answered, and how a string is refused. */
-import { Result } from "effect"
+import { Predicate, Result } from "effect"
 import { countOf } from "../catalog/Tokens.ts"
 import { invalidBody, type UpstreamFault } from "../catalog/UpstreamFault.ts"
-import { arrayOf, type Json, type JsonObject, numberOf } from "../wire/json.ts"
+import { arrayOf, type JsonObject, numberOf } from "../wire/json.ts"
 
 /** The size of its vectors: 256 and 512 would be others. */
 export const dimensions = 1024
@@ -21,16 +21,13 @@ export const describeTooLong = (message: string): string | undefined => {
 
 export const request = (text: string): JsonObject => ({ inputText: text, dimensions, normalize: true })
 
-const areNumbers = (values: ReadonlyArray<Json>): values is ReadonlyArray<number> =>
-  values.every((value) => typeof value === "number")
-
 /** Every number of a vector is read: a body that is parsed exactly has them as JavaScript's, but takes longer. */
 export const reply = (
   body: JsonObject
 ): Result.Result<{ readonly embedding: ReadonlyArray<number>; readonly tokens: number }, UpstreamFault> => {
   const embedding = arrayOf(body.embedding)
   const tokens = countOf(Math.round(numberOf(body.inputTextTokenCount) ?? Number.NaN))
-  return embedding.length === dimensions && areNumbers(embedding) && tokens !== undefined
+  return embedding.length === dimensions && embedding.every(Predicate.isNumber) && tokens !== undefined
     ? Result.succeed({ embedding, tokens })
     : Result.fail(invalidBody)
 }
