@@ -26,6 +26,7 @@ import { layerMemory } from "./limits/sqliteStore.ts"
 import { storeLayer } from "./limits/store.ts"
 import { auditLayer, UsageLog } from "./limits/UsageLog.ts"
 import { listenerLayer } from "./listener.ts"
+import { report } from "./operators/cli/run.ts"
 import { Activity } from "./operators/status/Activity.ts"
 import { Clouds, docsOf, type GatewaySettings, recordOptions, Settings, settingsDigest } from "./Settings.ts"
 import { type CloudSettings, sitesOf } from "./settings/clouds.ts"
@@ -168,6 +169,9 @@ const drainOnShutdown = ({ drainDelay, drainTimeout }: GatewaySettings) =>
 /** For what is done after a crash: requests are cut off, their records written, telemetry sent. */
 const afterCrash = Duration.seconds(20)
 
+/** Why a layer fails is said before what it has begun ends: a collector that cannot be reached takes seconds. */
+const start = <A, E, R>(layer: Layer.Layer<A, E, R>) => Effect.catchCause(Layer.build(layer), report)
+
 /**
  * Serves in this process, from its start to the end of its last stream. `whenListening` is run once, when connections are taken on
  * this port.
@@ -187,7 +191,9 @@ export const serveHere = <E, R>(
     Layer.provide(gatewayLayer(options)),
     Layer.provide(Option.isSome(settings.metricsPort) ? Activity.layer : Layer.empty)
   )
-  return Effect.scoped(Effect.andThen(Layer.build(serving), crash(afterCrash))).pipe(
-    Effect.provide(telemetryLayer(settings))
-  )
+  return Effect.gen(function* () {
+    const telemetry = yield* start(telemetryLayer(settings))
+    const served = Effect.scoped(Effect.andThen(start(serving), crash(afterCrash)))
+    return yield* Effect.provideContext(served, telemetry)
+  }).pipe(Effect.scoped)
 }

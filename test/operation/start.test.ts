@@ -4,6 +4,7 @@ import { createReadStream, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { explainSetting } from "../../src/operators/cli/run.ts"
@@ -150,6 +151,17 @@ describe("serve refuses to start in one line that says what to do, and exits wit
     const [line] = await once(reader, "data")
     assert.include(line, '"outcome":"unauthenticated"')
     await gateway.stop()
+  })
+
+  it("a collector does not answer, as soon as it is known", async () => {
+    const gateway = start(["serve"], { GATEWAY_PORT: taken, OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${taken}` })
+    await until(() => gateway.stderr().includes("GATEWAY_PORT"), "the line")
+    // Telemetry is given five seconds more.
+    await sleep(300)
+    gateway.kill("SIGKILL")
+    const { signal, stderr } = await gateway.ended
+    assert.strictEqual(signal, "SIGKILL")
+    assert.lengthOf(stderr.trimEnd().split("\n"), 1, stderr)
   })
 
   it.each(["GATEWAY_CATALOG_FILE", "GATEWAY_CATALOG_OVERLAY"])("%s does not exist", async (name) => {

@@ -3,6 +3,7 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Config, Console, Effect, Exit, Option, Predicate, Runtime, SchemaIssue } from "effect"
 import { oneLine } from "../../limits/files.ts"
 import { nodeStatements, statement } from "../../statements.ts"
+import { messageOf, Reported } from "../../wire/OperatorError.ts"
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
@@ -45,12 +46,18 @@ const explain = (cause: Cause.Cause<unknown>) => {
   return end(all, all)
 }
 
+/** Says of a failure what there is to say, unless it was said before. */
+export const report = <E>(cause: Cause.Cause<E>): Effect.Effect<never, Reported> =>
+  Cause.hasInterruptsOnly(cause)
+    ? Effect.interrupt
+    : Effect.andThen(explain(cause), Effect.fail(new Reported({ message: messageOf(Cause.squash(cause)) })))
+
 export const run = <A, E>(command: Effect.Effect<A, E>) => {
   nodeStatements()
   // A terminal that closes sends it. Node would end immediately, without the last records or a key that was made.
   process.on("SIGHUP", () => process.kill(process.pid, "SIGTERM"))
   command.pipe(
-    Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : explain(cause))),
+    Effect.catchCause(report),
     NodeRuntime.runMain({
       disableErrorReporting: true,
       // A check that a signal cut off has not passed. `serve` says that it has done what it should.
