@@ -23,8 +23,16 @@ import type { StreamError } from "./errors.ts"
 import { type EventFormat, formats, type MessageStreamEvent, type ResponseStreamEvent, replyReader } from "./events.ts"
 import { type GatewayHeaders, isEventStream, readHeaders } from "./headers.ts"
 import type { ForModel, Purpose } from "./ModelName.ts"
-import { baseOf, keyOf } from "./options.ts"
-import { backoff, defaultMaxDelay, defaultRetries, type RetryOptions, refusalTimeout, waitAfter } from "./policy.ts"
+import { baseOf, idProblem, keyOf } from "./options.ts"
+import {
+  backoff,
+  defaultMaxDelay,
+  defaultRetries,
+  type RetryOptions,
+  redirectProblem,
+  refusalTimeout,
+  waitAfter
+} from "./policy.ts"
 
 /** What the gateway answered, and who answered. */
 export interface Reply<A> {
@@ -74,6 +82,12 @@ const unusable = (reply: HttpReply, what: string) => {
   return Effect.fail(new HttpClientError.HttpClientError({ reason }))
 }
 
+/** The error of a request that has no address. */
+const unsendable = (description: string) => {
+  const reason = new HttpClientError.InvalidUrlError({ request: HttpClientRequest.get("/v1/models"), description })
+  return Effect.fail(new HttpClientError.HttpClientError({ reason }))
+}
+
 /** Reads a refusal, which has to come in time. One that is no JSON fails here: the decoder's error of it is a defect over `node:http`. */
 const readRefusal = (reply: HttpReply) =>
   Effect.timeoutOrElse(reply.json, {
@@ -83,6 +97,8 @@ const readRefusal = (reply: HttpReply) =>
 
 const call = <A, E>(send: Send<E>, decode: Decode<A, E>): Call<A, E> =>
   Effect.flatMap(send, (reply) => {
+    const redirect = redirectProblem(reply.status, reply.headers.location)
+    if (redirect !== undefined) return unusable(reply, redirect)
     const headers = readHeaders(reply.headers)
     return (reply.status < 400 ? Effect.void : Effect.asVoid(readRefusal(reply))).pipe(
       Effect.andThen(decode(reply)),
@@ -130,9 +146,9 @@ const withRetries = (
   send: Attempt,
   { retries = defaultRetries, maxRetryDelay: longest = defaultMaxDelay }: RetryOptions
 ): Attempt => {
-  // The gateway never redirects, and the key must not reach another host. Clients that are not over `fetch` follow none unless told to.
+  // Clients that are not over `fetch` follow none unless told to.
   const once = Effect.flatMap(Effect.serviceOption(FetchHttpClient.RequestInit), (init) =>
-    Effect.provideService(send, FetchHttpClient.RequestInit, { ...Option.getOrUndefined(init), redirect: "error" })
+    Effect.provideService(send, FetchHttpClient.RequestInit, { ...Option.getOrUndefined(init), redirect: "manual" })
   )
   const attempt = (n: number): Attempt => {
     if (n >= retries) return once
@@ -211,8 +227,12 @@ export const makeClient = Effect.fnUntraced(function* ({ baseUrl, apiKey, ...ret
     models: {
       list: () => call<Contract.ModelList, ApiError>(api.models.list(mode), decoders.models),
       /** The entry of the list with this ID; 404 where the key may not use it. */
-      retrieve: (id: string) =>
-        call<Contract.Model, ApiError>(api.models.get({ params: { id }, ...mode }), decoders.model)
+      retrieve: (id: string) => {
+        const description = idProblem(id)
+        const asked: Send<ApiError> =
+          description === undefined ? api.models.get({ params: { id }, ...mode }) : unsendable(description)
+        return call<Contract.Model, ApiError>(asked, decoders.model)
+      }
     },
     /** Never sent again: an answer of 503 is the answer. */
     health: () => call<Contract.Health | Contract.Draining, ApiError>(api.health(mode), decoders.health)

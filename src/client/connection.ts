@@ -5,8 +5,16 @@ import type { operations } from "./contract.ts"
 import { ConnectionError, StreamError } from "./errors.ts"
 import { type EventFormat, replyReader } from "./events.ts"
 import { type GatewayHeaders, isEventStream, readHeaders } from "./headers.ts"
-import { baseOf, keyOf } from "./options.ts"
-import { backoff, defaultMaxDelay, defaultRetries, type RetryOptions, refusalTimeout, waitAfter } from "./policy.ts"
+import { baseOf, idProblem, keyOf } from "./options.ts"
+import {
+  backoff,
+  defaultMaxDelay,
+  defaultRetries,
+  type RetryOptions,
+  redirectProblem,
+  refusalTimeout,
+  waitAfter
+} from "./policy.ts"
 
 export interface CallOptions {
   /** Ends the call, at any moment; it then rejects with the signal's reason. */
@@ -74,7 +82,7 @@ const refusals = { ApiErrorBody: ApiError, MessagesErrorBody: MessagesError }
 /** The refusal that a body is, in the class of its operation; what is not of the gateway's shape is `unexpected_reply`. */
 const refusalOf = (
   { operation }: OperationRequest,
-  { status }: Response,
+  { headers, status }: Response,
   { requestId, retryAfter }: GatewayHeaders,
   body: Readonly<Record<string, unknown>> | undefined
 ) => {
@@ -85,7 +93,9 @@ const refusalOf = (
       ? { type, message, code: textOf(error.code), details: isObject(error.details) ? error.details : undefined }
       : {
           type: "unexpected_reply",
-          message: `what answers there is not the gateway, or another version of it (status ${status})`
+          message:
+            redirectProblem(status, headers.get("location")) ??
+            `what answers there is not the gateway, or another version of it (status ${status})`
         }
   return new refusals[operation.refusal]({ status, ...fields, requestId, retryAfter })
 }
@@ -102,6 +112,8 @@ export const makeConnection = ({
 
   /** The reply, whatever its status, after the attempts that help. */
   const send = async ({ operation, id = "", body, retryable = true }: OperationRequest, signal?: AbortSignal) => {
+    const problem = idProblem(id)
+    if (problem !== undefined) throw new TypeError(problem)
     const address = base + operation.path.replace("{id}", encodeURIComponent(id))
     // Outside of the attempts: what cannot be sent is not the connection's fault.
     const init = {
@@ -112,8 +124,7 @@ export const makeConnection = ({
       }),
       body: body === undefined ? null : JSON.stringify(body),
       signal: signal ?? null,
-      // The gateway never redirects, and the key must not reach another host.
-      redirect: "error"
+      redirect: "manual"
     } as const
     for (let n = 0; ; n++) {
       const more = retryable && n < retries

@@ -1,4 +1,4 @@
-/** The options without which nothing can be sent. They are checked when a client is made, in words that quote no secret. */
+/** What nothing can be sent without, checked in words that quote no secret: options, when a client is made, and IDs. */
 
 /** Where the gateway is, as the beginning of addresses; in a page it may be relative. */
 export const baseOf = (given: string | URL): string => {
@@ -11,6 +11,10 @@ export const baseOf = (given: string | URL): string => {
   }
   return base.replace(/\/+$/, "")
 }
+
+/** What is wrong with an ID as a part of a path: these two lead to other paths, escaped or not. */
+export const idProblem = (id: string): string | undefined =>
+  id === "." || id === ".." ? `id: ${id} is no ID of a model` : undefined
 
 /** The key as a header can have it: one that was read from a file may end with a line feed. */
 export const keyOf = (given: string): string => {

@@ -17,6 +17,12 @@ export const refusalTimeout = 10_000
  */
 const retryable: ReadonlySet<number> = new Set([429, 502, 503])
 
+/** What is wrong where a reply leads elsewhere; a browser says neither its status nor where. The key must not reach another host. */
+export const redirectProblem = (status: number, location: string | null | undefined): string | undefined =>
+  status === 0 || (status >= 300 && status < 400)
+    ? `what answers there redirects${location ? ` to ${location}` : ""}, which is not followed: set baseUrl to the gateway itself`
+    : undefined
+
 /**
  * Milliseconds before attempt `n` (the first is 0) is followed by another; the jitter keeps callers apart that failed together.
  */

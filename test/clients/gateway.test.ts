@@ -37,19 +37,42 @@ describe("a key of a request", () => {
     const other = await fakeGateway(json(200, {}))
     const location = `${other.url}/v1/models`
     const redirecting = await fakeGateway((reply) => reply.writeHead(307, { location }).end())
-    const client = GatewayClient.layer({ baseUrl: redirecting.url, apiKey: "k", retries: 0 })
+    const client = GatewayClient.layer({ baseUrl: redirecting.url, apiKey: "k" })
     const listed = Effect.flatMap(GatewayClient, ({ models }) => models.list()).pipe(
       Effect.provide(client),
       Effect.provide(FetchHttpClient.layer)
     )
-    for (const init of [{}, { redirect: "follow" }] as const)
-      await Effect.runPromise(Effect.flip(Effect.provideService(listed, FetchHttpClient.RequestInit, init)))
-    await createClient({ baseUrl: redirecting.url, apiKey: "k", retries: 0 })
+    const says = `what answers there redirects to ${location}, which is not followed: set baseUrl to the gateway itself`
+    for (const init of [{}, { redirect: "follow" }] as const) {
+      const failed = Effect.flip(Effect.provideService(listed, FetchHttpClient.RequestInit, init))
+      assert.include((await Effect.runPromise(failed)).message, says)
+    }
+    const error = await createClient({ baseUrl: redirecting.url, apiKey: "k" })
       .models.list()
-      .catch(() => undefined)
+      .catch((error: unknown) => error)
+    assert.deepInclude(error, { status: 307, type: "unexpected_reply", message: says })
+    // Each asked once.
     assert.lengthOf(redirecting.requests, 3)
     assert.isEmpty(other.requests)
     await Promise.all([other.stop(), redirecting.stop()])
+  })
+})
+
+describe("the ID of a model", () => {
+  it.each([".", ".."])("that leads to another path is refused before it is sent: %s", async (id) => {
+    const fake = await fakeGateway(json(200, { object: "list", data: [] }))
+    const says = `id: ${id} is no ID of a model`
+    const error = await createClient({ baseUrl: fake.url, apiKey: "k" })
+      .models.retrieve(id)
+      .catch((error: unknown) => error)
+    assert.deepInclude(error, { name: "TypeError", message: says })
+    const failure = Effect.flatMap(GatewayClient, ({ models }) => Effect.flip(models.retrieve(id))).pipe(
+      Effect.provide(GatewayClient.layer({ baseUrl: fake.url, apiKey: "k" })),
+      Effect.provide(FetchHttpClient.layer)
+    )
+    assert.include((await Effect.runPromise(failure)).message, says)
+    assert.isEmpty(fake.requests)
+    await fake.stop()
   })
 })
 
