@@ -11,6 +11,10 @@ const closings = characters(/[)\]}]/)
 /** What stands behind the bracket around a URI, where another thing begins: `[https://a](https://b)`, `url(https://a),url(https://b)`. */
 const beginnings = characters(/[([{,;]/)
 
+/** What stands between two URIs of a list: `https://a,https://b`, `a:https://a,b:https://b`, `a=https://a;b=https://b`. */
+const separator = /[,;](?:[\w.-]{1,64}[:=])?$/
+const longestSeparator = 66
+
 /** Where a URI ends: in `https://a,https://b` at the comma, and else at a bracket that it did not open before one of `beginnings`. */
 const uriEnd = (text: string, body: number): number => {
   const last = Math.min(text.length, body + farthest)
@@ -22,7 +26,8 @@ const uriEnd = (text: string, body: number): number => {
     else if (is(closings, character) && --balance < 0 && is(beginnings, unitAt(text, at + 1))) return at
     if (character !== colon || !text.startsWith("//", at + 1)) continue
     const next = schemeStart(text, body, at)
-    if (next < at && next > body && (text[next - 1] === "," || text[next - 1] === ";")) return next - 1
+    const [between] = separator.exec(text.slice(Math.max(body, next - longestSeparator), next)) ?? []
+    if (next < at && between !== undefined) return next - between.length
   }
 }
 

@@ -103,6 +103,12 @@ describe("scan: what must be flagged", () => {
       "https://a.example,http://b.example;cc://d|ee://f",
       ["https://a.example", "http://b.example", "cc://d", "ee://f"]
     ],
+    ["a mapping without quotes", "{a:https://a,b:https://b}", ["https://a", "https://b"]],
+    [
+      "named URLs in a row",
+      "one=https://a.example/x;two=https://b.example,x.y-z=https://c.example",
+      ["https://a.example/x", "https://b.example", "https://c.example"]
+    ],
     ["URL inside a URL is one", "https://a.example/?u=https://b.example", ["https://a.example/?u=https://b.example"]],
     ["address inside a URL is not repeated", "http://10.1.2.3/x", ["http://10.1.2.3/x"]],
     ["glued to other scripts", "请访问https://a.example。谢谢10.1.2.3", ["https://a.example", "10.1.2.3"]],
