@@ -3,10 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { type Gateway, startGateway } from "../support/gateway.ts"
 import { open } from "../support/http.ts"
-import { type GatewayProcess, message, startProcess } from "../telemetry/support.ts"
+import { message } from "../telemetry/support.ts"
 
-let gateway: GatewayProcess
+let gateway: Gateway
 const folder = mkdtempSync(join(tmpdir(), "gateway-regions-"))
 beforeAll(async () => {
   const overlay = join(folder, "overlay.json")
@@ -15,7 +16,7 @@ beforeAll(async () => {
     vertex: { regions: ["us-east5", "us-central1"] }
   }
   writeFileSync(overlay, JSON.stringify({ models: { "claude-sonnet-4-5": places } }))
-  gateway = await startProcess({ GATEWAY_CATALOG_OVERLAY: overlay })
+  gateway = await startGateway({ settings: { GATEWAY_CATALOG_OVERLAY: overlay } })
 }, 40_000)
 afterAll(async () => {
   await gateway.stop()

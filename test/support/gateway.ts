@@ -54,8 +54,15 @@ const collect = (lines: Array<string>) =>
     })
   ])
 
-const simulated = Effect.fnUntraced(function* (pace: number, file: string | undefined, onCall: (call: Call) => void) {
-  const catalog = yield* loadCatalog({ catalogFile: Option.fromNullishOr(file), catalogOverlay: Option.none() })
+const simulated = Effect.fnUntraced(function* (
+  pace: number,
+  { GATEWAY_CATALOG_FILE, GATEWAY_CATALOG_OVERLAY }: Readonly<Record<string, string>>,
+  onCall: (call: Call) => void
+) {
+  const catalog = yield* loadCatalog({
+    catalogFile: Option.fromNullishOr(GATEWAY_CATALOG_FILE),
+    catalogOverlay: Option.fromNullishOr(GATEWAY_CATALOG_OVERLAY)
+  })
   return Context.get(yield* Layer.build(Sandbox.layer({ pace, catalog: () => catalog, onCall })), Sandbox)
 })
 
@@ -73,7 +80,7 @@ const build = Effect.fnUntraced(function* (options: GatewayOptions, directory: s
   }
   const given = options.settings ?? {}
   const own = Object.keys(given).some((name) => cloud.test(name))
-  const sandbox = own ? undefined : yield* simulated(options.pace ?? 0, given.GATEWAY_CATALOG_FILE, note)
+  const sandbox = own ? undefined : yield* simulated(options.pace ?? 0, given, note)
   const loaded = yield* load({ ...defaults, ...sandbox?.environment, ...given })
 
   const layer = gatewayLayer({

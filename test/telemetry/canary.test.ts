@@ -1,9 +1,8 @@
-import { execFileSync } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, it } from "@effect/vitest"
-import { secretIn } from "../limits/support.ts"
+import { keysFileWith } from "../operation/keysFile.ts"
 import {
   blockStart,
   blockStop,
@@ -20,7 +19,6 @@ import { open as post } from "../support/http.ts"
 import { type Receiver, startReceiver } from "./receiver.ts"
 import { caller, exportTo, type GatewayProcess, message, startProcess } from "./support.ts"
 
-const main = new URL("../../src/main.ts", import.meta.url).pathname
 const canary = "CANARY-7f3a9"
 
 let directory: string
@@ -30,11 +28,8 @@ let upstream: FakeUpstream
 let gateway: GatewayProcess
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), "gateway-canary-"))
-  const file = join(directory, "keys.json")
-  const environment = { PATH: process.env.PATH, GATEWAY_KEYS_FILE: file }
-  secret = secretIn(
-    execFileSync(process.execPath, [main, "keys", "create", "--name", "t"], { env: environment, encoding: "utf8" })
-  )
+  const { file, secrets } = keysFileWith(directory, { t: {} })
+  secret = secrets.t
   receiver = await startReceiver()
   upstream = await fakeUpstream(() => {})
   gateway = await startProcess({

@@ -270,27 +270,6 @@ describe("a request that fails", () => {
     assert.strictEqual(root.attributes["error.type"], "idle")
   })
 
-  it("ends when the server does", async () => {
-    const stopping = await startProcess(exportTo(receiver.url))
-    const traces = await Promise.all(
-      [false, true].map(async (stream) => {
-        const { headers, traceId } = caller()
-        const body = message("[sandbox: delay=60s]", { stream })
-        void post(`${stopping.url}/v1/messages`, body, headers).catch(() => {})
-        await sleep(500)
-        return traceId
-      })
-    )
-    await stopping.stop()
-    for (const trace of traces) {
-      const spans = receiver.spans.filter(({ traceId }) => traceId === trace)
-      assert.deepStrictEqual(
-        spans.map(({ attributes }) => attributes["error.type"]),
-        ["drained", "drained"]
-      )
-    }
-  })
-
   it("ends when the caller leaves", async () => {
     const trace = caller()
     const leaving = new AbortController()

@@ -1,8 +1,9 @@
+import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { inference, readUntil, requestOf, type Surface } from "../operation/surfaces.ts"
 import { open as post } from "../support/http.ts"
 import { type Receiver, type Span, startReceiver } from "./receiver.ts"
-import { caller, exportTo, type GatewayProcess, startProcess } from "./support.ts"
+import { caller, exportTo, type GatewayProcess, message, startProcess } from "./support.ts"
 
 let receiver: Receiver
 let gateway: GatewayProcess
@@ -88,4 +89,25 @@ describe.each(inference)("%s", (surface) => {
     assert.deepStrictEqual(errors(spans.root, spans.call), ["cancelled", "cancelled"])
     assert.isBelow(spans.root.end - left, 1000)
   })
+})
+
+// The last, for it stops the gateway.
+it("a request that runs when the server ends ends with it", async () => {
+  const traces = await Promise.all(
+    [false, true].map(async (stream) => {
+      const { headers, traceId } = caller()
+      const body = message("[sandbox: delay=60s]", { stream })
+      void post(`${gateway.url}/v1/messages`, body, headers).catch(() => {})
+      await sleep(500)
+      return traceId
+    })
+  )
+  await gateway.stop()
+  for (const trace of traces) {
+    const spans = receiver.spans.filter(({ traceId }) => traceId === trace)
+    assert.deepStrictEqual(
+      spans.map(({ attributes }) => attributes["error.type"]),
+      ["drained", "drained"]
+    )
+  }
 })
