@@ -40,24 +40,26 @@ export const credentialOf = (settings: Credentials): Effect.Effect<Credential, C
 
 /** STS is that of the region, never of another partition; with `fips` it and SSO are reached at their FIPS endpoints. */
 const signature = Effect.fnUntraced(function* ({ region, fips, keys }: Credentials) {
-  const [{ defaultProvider }, { SignatureV4 }, { Sha256 }] = yield* attempt(() =>
-    Promise.all([
-      import("@aws-sdk/credential-provider-node"),
-      import("@smithy/signature-v4"),
-      import("@smithy/core/checksum")
-    ])
+  const [{ SignatureV4 }, { Sha256 }] = yield* attempt(() =>
+    Promise.all([import("@smithy/signature-v4"), import("@smithy/core/checksum")])
   )
-  const makeChain = () =>
-    Option.isNone(keys)
-      ? defaultProvider({
-          parentClientConfig: { region }, // what STS falls back to; SSO keeps the region of its own profile
-          clientConfig: {
-            ...(fips ? { useFipsEndpoint: true } : {}), // else the library's own setting decides
-            // Node's agent, which uses the operator's proxy where there is one; the library's own never does.
-            requestHandler: { httpsAgent: https.globalAgent }
-          }
-        })
-      : fixed(keys.value)
+  const makeChain = yield* Option.match(keys, {
+    onSome: (given) => Effect.succeed(() => fixed(given)),
+    onNone: () =>
+      Effect.map(
+        attempt(() => import("@aws-sdk/credential-provider-node")),
+        ({ defaultProvider }) =>
+          () =>
+            defaultProvider({
+              parentClientConfig: { region }, // what STS falls back to; SSO keeps the region of its own profile
+              clientConfig: {
+                ...(fips ? { useFipsEndpoint: true } : {}), // else the library's own setting decides
+                // Node's agent, which uses the operator's proxy where there is one; the library's own never does.
+                requestHandler: { httpsAgent: https.globalAgent }
+              }
+            })
+      )
+  })
   let chain = makeChain()
   const credentials = (options?: { readonly forceRefresh?: boolean }) => chain(options)
   /** All who ask the library share what it waits for, also later, so that a chain that does not answer is replaced. */

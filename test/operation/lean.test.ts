@@ -70,6 +70,30 @@ describe("serve", () => {
   })
 })
 
+it("keys of AWS that are given sign without the vendor's chain of credentials", () => {
+  const file = join(directory, "signing.json")
+  const script = `import { Effect, Option, Redacted } from "effect"
+    import { credentialOf } from "./src/cloud/bedrock.ts"
+    const [accessKeyId, secretAccessKey] = [Redacted.make("id"), Redacted.make("secret")]
+    const keys = Option.some({ accessKeyId, secretAccessKey, sessionToken: Option.none() })
+    await Effect.runPromise(credentialOf({ bearerToken: Option.none(), fips: false, keys, region: "us-gov-west-1" }))`
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    [
+      ...["--import", join(import.meta.dirname, "loaded.ts"), "--import", join(root, "src/installed.js")],
+      ...["--input-type=module", "--eval", script]
+    ],
+    { cwd: root, encoding: "utf8", env: { PATH: process.env.PATH, GATEWAY_TEST_LOADED: file } }
+  )
+  assert.strictEqual(status, 0, stderr)
+  const loaded: ReadonlyArray<string> = JSON.parse(readFileSync(file, "utf8"))
+  assert.isTrue(loaded.some((name) => name.includes("/@smithy/signature-v4/")))
+  assert.deepStrictEqual(
+    loaded.filter((name) => name.includes("/@aws-sdk/")),
+    []
+  )
+})
+
 describe("the compile cache", () => {
   /** A project whose node_modules cannot hold it, as where the gateway is installed by another user. */
   const cacheOf = (project: string, temporary: string) => {
