@@ -2,7 +2,7 @@
  * A provider makes calls to one cloud; their bodies are made by surfaces and dialects. `makeProvider` makes it from a `Cloud`: endpoint,
  * credentials, framing, and names that no error message shows.
  */
-import { Context, type Effect, type Option, type Scope, type Stream, type Tracer } from "effect"
+import { Context, type Effect, type Option, type Stream, type Tracer } from "effect"
 import type { Cloud as CloudName } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Operation } from "../catalog/names.ts"
@@ -11,7 +11,7 @@ import type { Decoder } from "../stream/framing.ts"
 import type { CallSpan } from "../telemetry/spans.ts"
 import type { JsonObject } from "../wire/json.ts"
 import type { Event } from "../wire/sse.ts"
-import type { Credential, CredentialError } from "./credentials.ts"
+import type { Auth } from "./credentials.ts"
 import type { Scrub } from "./fault.ts"
 
 /** One attempt to call a cloud, as the request's record knows it. */
@@ -104,7 +104,7 @@ export interface Cloud {
   readonly credential: string
   /** The file of a certificate that is part of it. */
   readonly certificate?: Option.Option<string>
-  readonly auth: Effect.Effect<Credential, CredentialError, Scope.Scope>
+  readonly auth: Auth
   readonly framing: (call: CallKind) => { readonly contentType: string; readonly decoder: () => Decoder }
   /** What else of the operator's may be in an error message, with what is shown in its place. */
   readonly names?: ReadonlyArray<readonly [name: string, shown: string]>

@@ -4,14 +4,14 @@
  */
 import { X509Certificate } from "node:crypto"
 import type { INetworkModule, NodeAuthOptions } from "@azure/msal-node"
-import { Effect, Option, Redacted, type Scope } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import { readRegularText } from "../regularFile.ts"
 import type { AzureSettings } from "../settings/clouds.ts"
 import { hostOf } from "../settings/fields.ts"
 import { sse } from "../stream/framing.ts"
 import {
+  type Auth,
   bearer,
-  type Credential,
   CredentialError,
   credentialError,
   fixedHeaders,
@@ -31,7 +31,7 @@ export const credentialOf = (
   settings: Credentials,
   /** Reaches the authority; the library's own client where it is undefined. */
   network?: INetworkModule
-): Effect.Effect<Credential, CredentialError, Scope.Scope> =>
+): Auth =>
   Option.isSome(settings.apiKey)
     ? Effect.succeed(fixedHeaders({ "api-key": Redacted.value(settings.apiKey.value) }))
     : entra(settings, network)

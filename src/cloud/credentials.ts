@@ -1,5 +1,5 @@
 /** How requests to a cloud are authenticated, and why they cannot be; with a bearer token that is refreshed before it expires. */
-import { Clock, Data, Duration, Effect, Fiber, Redacted } from "effect"
+import { Clock, Data, Duration, Effect, Fiber, Redacted, type Scope } from "effect"
 import { steadyMillis } from "../wire/steady.ts"
 
 /**
@@ -37,6 +37,8 @@ export interface Credential {
   /** Where the library finds them, in its words; absent for what is fixed. */
   readonly source?: Effect.Effect<string | undefined, CredentialError> | undefined
 }
+
+export type Auth = Effect.Effect<Credential, CredentialError, Scope.Scope>
 
 /** Headers that do not depend on the request, beside its own. */
 export const sameHeaders =

@@ -1,20 +1,11 @@
 /**
  * Google Vertex AI: Claude through rawPredict, Gemini through generateContent (docs/upstreams.md#vertex-ai), with its credentials.
  */
-import { Effect, Option, Redacted, type Scope } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import type { VertexSettings } from "../settings/clouds.ts"
 import { sse } from "../stream/framing.ts"
 import { arrayOf, type JsonObject } from "../wire/json.ts"
-import {
-  type AuthHeaders,
-  bearer,
-  type Credential,
-  type CredentialError,
-  credentialError,
-  fixedHeaders,
-  makeTokenCache,
-  sameHeaders
-} from "./credentials.ts"
+import { type Auth, bearer, credentialError, fixedHeaders, makeTokenCache, sameHeaders } from "./credentials.ts"
 import type { CallKind, Cloud, Message } from "./Provider.ts"
 
 const failed = credentialError(
@@ -27,10 +18,7 @@ const failed = credentialError(
  * those name a quota project. They are google-auth-library's: a file (service account, workload identity federation, user) or the
  * metadata server. They are looked for on first use, so that a gateway starts while Google is unreachable.
  */
-export const credentialOf = ({
-  accessToken,
-  project
-}: Pick<VertexSettings, "accessToken" | "project">): Effect.Effect<Credential, CredentialError, Scope.Scope> =>
+export const credentialOf = ({ accessToken, project }: Pick<VertexSettings, "accessToken" | "project">): Auth =>
   Option.isSome(accessToken) ? Effect.succeed(fixedHeaders(bearer(accessToken.value))) : applicationDefault(project)
 
 const attempt = <A>(promise: () => Promise<A>) => Effect.tryPromise({ try: promise, catch: failed })
@@ -53,9 +41,8 @@ const applicationDefault = Effect.fnUntraced(function* (projectId: string) {
     return { token: Redacted.make(token, { label: "google-access-token" }), expiresAt }
   })
   const cache = yield* makeTokenCache(acquire)
-  const headers = Effect.map(
-    cache.get,
-    (token): AuthHeaders => (quotaProject ? { ...bearer(token), "x-goog-user-project": quotaProject } : bearer(token))
+  const headers = Effect.map(cache.get, (token) =>
+    quotaProject ? { ...bearer(token), "x-goog-user-project": quotaProject } : bearer(token)
   )
   const found = Effect.map(cache.get, () => source)
   return { headers: sameHeaders(headers), refresh: cache.refresh, source: found }

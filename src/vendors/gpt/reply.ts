@@ -3,16 +3,7 @@ import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import type { Tokens } from "../../catalog/Tokens.ts"
 import { cut, invalidBody, unreadable } from "../../catalog/UpstreamFault.ts"
-import {
-  arrayOf,
-  isObject,
-  type Json,
-  type JsonObject,
-  numberOf,
-  objectOf,
-  readObject,
-  textOf
-} from "../../wire/json.ts"
+import { arrayOf, isObject, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"
 import { addText, callId, finishOf, finishOfWord, isFilter, isGuarded, servedOf } from "../answer.ts"
 import type { Dialect, Pieces, Served } from "../Dialect.ts"
 import { gptFault } from "../faults.ts"
@@ -43,7 +34,7 @@ export const reader: Dialect["reader"] = (route) => {
     if (!isSame) {
       calls.set(theirs, { index, id })
       bare.add(index)
-      out.push({ type: "call", index, id: uniqueId(delta.id, route), name })
+      out.push({ type: "call", index, id: uniqueId(id, route), name })
     }
     const text = textOf(called.arguments) ?? ""
     if (text === "") return
@@ -107,8 +98,8 @@ export const reader: Dialect["reader"] = (route) => {
 }
 
 /** Open-weight models' IDs may be positional (`call_0`), and come again in the next turn; ours do not. */
-const uniqueId = (id: Json | undefined, { model }: Route): string =>
-  callId(model.thinking.tagged === true && /^[a-z]*[-_:]?\d{1,4}$/i.test(textOf(id) ?? "") ? undefined : id)
+const uniqueId = (id: string, { model }: Route): string =>
+  callId(model.thinking.tagged === true && /^[a-z]*[-_:]?\d{1,4}$/i.test(id) ? undefined : id)
 
 /** Those of tagged reasoning would show it, token by token. */
 const readLogprobs = ({ logprobs }: JsonObject, { model }: Route): JsonObject | undefined =>
