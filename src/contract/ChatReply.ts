@@ -40,31 +40,28 @@ const extraContent = Schema.optionalKey(
   Schema.Json.annotate({ description: "What a vendor needs back in the next request: return the message unchanged." })
 )
 
+const oneChoice = <const F extends Schema.Struct.Fields>(description: string, fields: F) =>
+  described(Schema.Array(object({ index: int("Always 0: there is one choice.", 0), ...fields })), description)
+
 export const Completion = object({
   id,
   object: Schema.Literal("chat.completion"),
   created,
   model,
-  choices: described(
-    Schema.Array(
-      object({
-        index: int("Always 0: there is one choice.", 0),
-        message: object({
-          role: Schema.Literal("assistant"),
-          content: described(Schema.NullOr(Schema.String), "The text; null where the model only calls tools."),
-          tool_calls: Schema.optionalKey(described(Schema.Array(ToolCall), "The tools that the model wants called.")),
-          refusal: maybe(Schema.String, "Why the model did not answer, where it says so."),
-          annotations: maybe(Schema.Array(ParsedJson), "Sources that the model names."),
-          extra_content: extraContent
-        }).annotate({
-          description: "What the model answered: send it back unchanged as the next request's assistant message."
-        }),
-        logprobs: maybe(Logprobs, "Log probabilities of the tokens, where `logprobs` asked for them."),
-        finish_reason: FinishReason
-      })
-    ),
-    "The reply, as a list of one."
-  ),
+  choices: oneChoice("The reply, as a list of one.", {
+    message: object({
+      role: Schema.Literal("assistant"),
+      content: described(Schema.NullOr(Schema.String), "The text; null where the model only calls tools."),
+      tool_calls: Schema.optionalKey(described(Schema.Array(ToolCall), "The tools that the model wants called.")),
+      refusal: maybe(Schema.String, "Why the model did not answer, where it says so."),
+      annotations: maybe(Schema.Array(ParsedJson), "Sources that the model names."),
+      extra_content: extraContent
+    }).annotate({
+      description: "What the model answered: send it back unchanged as the next request's assistant message."
+    }),
+    logprobs: maybe(Logprobs, "Log probabilities of the tokens, where `logprobs` asked for them."),
+    finish_reason: FinishReason
+  }),
   usage: Usage,
   service_tier: maybe(Schema.String, "The tier that the cloud served the request in."),
   system_fingerprint: maybe(Schema.String, "The cloud's name for the version of its backend."),
@@ -106,23 +103,17 @@ export const CompletionChunk = object({
   object: Schema.Literal("chat.completion.chunk"),
   created,
   model,
-  choices: described(
-    Schema.Array(
-      object({
-        index: int("Always 0: there is one choice.", 0),
-        delta: object({
-          role: Schema.optionalKey(Schema.Literal("assistant")),
-          content: maybe(Schema.String, "The next piece of the text."),
-          tool_calls: Schema.optionalKey(described(Schema.Array(ToolCallDelta), "The next pieces of tool calls.")),
-          refusal: maybe(Schema.String, "The next piece of a refusal."),
-          extra_content: extraContent
-        }).annotate({ description: "What is added to the message. The first has the role, the last is empty." }),
-        logprobs: maybe(Logprobs, "Log probabilities of these tokens, where `logprobs` asked for them."),
-        finish_reason: described(Schema.NullOr(FinishReason), "Why the reply ended; null until the final chunk.")
-      })
-    ),
-    "The next piece of the reply, as a list of one."
-  ),
+  choices: oneChoice("The next piece of the reply, as a list of one.", {
+    delta: object({
+      role: Schema.optionalKey(Schema.Literal("assistant")),
+      content: maybe(Schema.String, "The next piece of the text."),
+      tool_calls: Schema.optionalKey(described(Schema.Array(ToolCallDelta), "The next pieces of tool calls.")),
+      refusal: maybe(Schema.String, "The next piece of a refusal."),
+      extra_content: extraContent
+    }).annotate({ description: "What is added to the message. The first has the role, the last is empty." }),
+    logprobs: maybe(Logprobs, "Log probabilities of these tokens, where `logprobs` asked for them."),
+    finish_reason: described(Schema.NullOr(FinishReason), "Why the reply ended; null until the final chunk.")
+  }),
   usage: Schema.optionalKey(Usage),
   ...advisories
 }).annotate(
