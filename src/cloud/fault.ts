@@ -163,6 +163,14 @@ const meanings = meaningsOf<Meaning>(
   ["429", limited]
 )
 
+/** Anthropic's words for it. Clients look for them in the text, because not all of them see the code. */
+const tooLong = "prompt is too long"
+/** The second is what clients lower their `max_tokens` by. */
+const ownWords = new RegExp(`${tooLong}|input length and \`max_tokens\``, "i")
+const inWords = (topic: Refused["topic"], message: string): string =>
+  topic === "context-length" && !ownWords.test(message) ? `${tooLong}: ${message}` : message
+
+/** The caller's error for a failure of the cloud. */
 export const faultError = (fault: UpstreamFault, scrub: Scrub): GatewayError => {
   if (fault._tag === "Broken") {
     const { kind, message } = fault
@@ -174,7 +182,9 @@ export const faultError = (fault: UpstreamFault, scrub: Scrub): GatewayError => 
   return new GatewayError({
     reason: meaning.reason,
     code: meaning.code,
-    message: meaning.message ?? (message === undefined ? "the model's API refused the request" : scrub(message)),
+    message:
+      meaning.message ??
+      (message === undefined ? "the model's API refused the request" : inWords(topic, scrub(message))),
     retryAfter: meaning === limited ? retryAfter : undefined,
     upstreamStatus: status
   })

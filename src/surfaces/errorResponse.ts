@@ -11,7 +11,14 @@ const codes: Readonly<Partial<Record<Code, string>>> = {
 /** An error of the general shape, as the contract declares it. */
 export const apiError = ({ code, reason, message }: GatewayError): ApiError => {
   const [status, type] = reasons[reason]
-  return new ApiError({ status, type, message, code: code && codes[code] })
+  const known = code && codes[code]
+  // Clients look for the code in the text, because OpenAI's SDK for Python shows them no other.
+  return new ApiError({
+    status,
+    type,
+    message: code === "context-length" ? `${message} (${known})` : message,
+    code: known
+  })
 }
 
 /** The place at the beginning of a message as the vendor's own errors have it: `messages.0.content`. */

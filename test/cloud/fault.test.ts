@@ -40,17 +40,21 @@ describe("a fault", () => {
     assert.notInclude(error.message, "secret-project")
   })
 
+  const words = "prompt is too long: "
   it.each([
-    "prompt is too long: 203052 tokens > 200000 maximum",
-    "input length and `max_tokens` exceed context limit: 189136 + 20000 > 200000, decrease input length or `max_tokens` and try again",
-    "The model returned the following errors: Input is too long for requested model.",
-    "The input token count (2845475) exceeds the maximum number of tokens allowed (1048576).",
-    "Unable to submit request because the input token count is 1251952 but model only supports up to 1048576.",
-    "This model's maximum context length is 131072 tokens. However, your messages resulted in 140000 tokens."
-  ])("of a prompt that is too long says so: %s", (message) => {
+    ["", "prompt is too long: 203052 tokens > 200000 maximum"],
+    [
+      "",
+      "input length and `max_tokens` exceed context limit: 189136 + 20000 > 200000, decrease input length or `max_tokens` and try again"
+    ],
+    [words, "The model returned the following errors: Input is too long for requested model."],
+    [words, "The input token count (2845475) exceeds the maximum number of tokens allowed (1048576)."],
+    [words, "Unable to submit request because the input token count is 1251952 but model only supports up to 1048576."],
+    [words, "This model's maximum context length is 131072 tokens. However, your messages resulted in 140000 tokens."]
+  ])("of a prompt that is too long says so: %s%s", (added, message) => {
     const fault = statusFault(400, noHeaders, JSON.stringify({ error: { message } }))
     const error = faultError(fault, scrub)
-    assert.deepStrictEqual([error.reason, error.code, error.message], ["invalid", "context-length", message])
+    assert.deepStrictEqual([error.reason, error.code, error.message], ["invalid", "context-length", added + message])
     const other = statusFault(400, noHeaders, JSON.stringify({ error: { message: `messages.0: ${message}` } }))
     assert.strictEqual(faultError(other, scrub).code, "upstream-invalid")
   })

@@ -50,7 +50,11 @@ describe.each(["chat", "responses"] as const)("on %s", (surface) => {
     upstream.use(answering(reply("400 Bad Request", JSON.stringify({ error }))))
     const got = await ask(surface, stream)
     assert.strictEqual(got.status, 400)
-    const shown = { type: "invalid_request_error", code: "context_length_exceeded", message: tooLong }
+    const shown = {
+      type: "invalid_request_error",
+      code: "context_length_exceeded",
+      message: `prompt is too long: ${tooLong} (context_length_exceeded)`
+    }
     assert.deepStrictEqual(got.json, { error: shown })
     assert.strictEqual(got.headers.get("x-should-retry"), "false")
   })
