@@ -3233,6 +3233,20 @@ export type ResponseEvent = {
   readonly message: string
   /** The parameter that is to blame, where there is one. */
   readonly param?: string | null
+  /** The same again, where OpenAI's SDK for Python looks for it. */
+  readonly error?: {
+    /**
+     * For programs: the kind of error.
+     * @example "api_error"
+     */
+    readonly type: string
+    /**
+     * For people: what went wrong.
+     * @example "the cloud ended its reply early"
+     */
+    readonly message: string
+    readonly [name: string]: unknown
+  } | null
   /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown

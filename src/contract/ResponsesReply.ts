@@ -153,6 +153,13 @@ export const ResponsesEvent = eventKinds({
       code: maybe(Schema.String, "For programs: the kind of error."),
       message: string("For people: what went wrong.", "the cloud ended its reply early"),
       param: maybe(Schema.String, "The parameter that is to blame, where there is one."),
+      error: maybe(
+        object({
+          type: string("For programs: the kind of error.", "api_error"),
+          message: string("For people: what went wrong.", "the cloud ended its reply early")
+        }),
+        "The same again, where OpenAI's SDK for Python looks for it."
+      ),
       ...order
     }
   ]

@@ -187,14 +187,15 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
     onHalt: () => [],
     inBand: (error, governance) => {
       const { code, type, message } = apiError(error)
+      const said = { code: code ?? type, message, param: null }
       return [
         {
           event: "error",
+          // As OpenAI documents it, and as it sends it: its SDK for Python raises by `error` alone.
           data: JSON.stringify({
             type: "error",
-            code: code ?? type,
-            message,
-            param: null,
+            ...said,
+            error: { type, ...said },
             sequence_number: lastNumber + 1,
             x_gateway_governance: governance
           })
