@@ -178,7 +178,10 @@ const inWords = (words: (message: string) => string) =>
   Effect.mapError(({ message }: LedgerError) => new LedgerError({ message: words(message) }))
 
 const explain = (path: string) =>
-  inWords((why) => `cannot open ${path}: ${why}. Without the file the month's counts start from zero.`)
+  inWords(
+    (why) =>
+      `GATEWAY_STATE_DIR: cannot open ${path}: ${why}. Without the file, or in another directory, the month's counts start from zero.`
+  )
 
 const openFile = (path: string, readOnly: boolean) =>
   Effect.acquireRelease(

@@ -119,7 +119,7 @@ describe("counts in a file", () => {
       const directory = yield* fs.makeTempDirectoryScoped()
       yield* fs.writeFileString(`${directory}/quota.sqlite`, "x".repeat(5000))
       const error = yield* Effect.flip(Effect.provide(spent, layerFile(directory)))
-      assert.match(error.message, /cannot open .*quota\.sqlite/)
+      assert.match(error.message, /^GATEWAY_STATE_DIR: cannot open .*quota\.sqlite: /)
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 })
