@@ -62,7 +62,7 @@ const own = Config.all({
   /** How long the keys outlive a key file that is gone or broken. */
   keysGrace: age("GATEWAY_KEYS_GRACE", minutes(10)),
   /** The longest life of a new key. */
-  keysMaxAge: Config.option(Config.schema(timeBetween(1, Duration.days(36_500)), "GATEWAY_KEYS_MAX_AGE")),
+  keysMaxAge: Config.option(Config.schema(timeBetween(1, "36500 days"), "GATEWAY_KEYS_MAX_AGE")),
   /** Shared limits and quotas. */
   redisUrl: secretChecked(
     "GATEWAY_REDIS_URL",

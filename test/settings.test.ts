@@ -133,7 +133,7 @@ describe("a time", () => {
       const least = limits.includes(name.slice("GATEWAY_".length)) ? "be at least 1 millisecond" : "not be below zero"
       assert.strictEqual(yield* says(name, "-1 seconds"), `${name} must ${least}`)
       for (const long of ["25 days", "Infinity"])
-        assert.strictEqual(yield* says(name, long), `${name} must be at most 24d`)
+        assert.strictEqual(yield* says(name, long), `${name} must be at most 24 days`)
     })
   )
 
@@ -149,7 +149,7 @@ describe("a time", () => {
 
   it.effect("that is added to a date ends at one", () =>
     Effect.map(says("GATEWAY_KEYS_MAX_AGE", "Infinity"), (said) =>
-      assert.strictEqual(said, "GATEWAY_KEYS_MAX_AGE must be at most 36500d")
+      assert.strictEqual(said, "GATEWAY_KEYS_MAX_AGE must be at most 36500 days")
     )
   )
 })

@@ -1,5 +1,5 @@
 /** The file that names the agency's own detectors (docs/guards.md#the-file). It holds no secret. */
-import { Duration, Effect, Result, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { authorizedLevels, boundaryExample, parseBoundary } from "../catalog/Level.ts"
 import { type Level, levels } from "../catalog/names.ts"
 import { authorizationOfHost, isVendorHost } from "../catalog/Partition.ts"
@@ -22,7 +22,7 @@ const Boundary = Schema.String.check(
 )
 
 /** Longer than a caller waits for a first word is no guard. */
-const longest = Duration.seconds(60)
+const longest = "60 seconds"
 
 export const GuardSettings = Schema.Struct({
   /** For records, replies and metrics. */

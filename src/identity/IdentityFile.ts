@@ -1,6 +1,6 @@
 /** The file that says whose tokens and certificates are trusted, and what they may use (docs/identity.md#identity-file). It holds no secret. */
 import { createHash } from "node:crypto"
-import { Duration, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { entryOf, parser, readNamed, readOwnedBeside } from "../limits/files.ts"
 import { allUnique, Name, permissionFields, ShortName } from "../limits/KeyFile.ts"
 import { isLoopback, timeBetween } from "../settings/fields.ts"
@@ -37,9 +37,9 @@ export const Issuer = Schema.Struct({
   jwks: Jwks,
   algorithms: Schema.optional(Schema.Array(Schema.Literals(algorithms)).check(Schema.isMinLength(1))),
   /** How far its clock may be from this machine's; a minute unless set. The most is enough for every clock. */
-  clockSkew: Schema.optional(timeBetween(0, Duration.minutes(5))),
+  clockSkew: Schema.optional(timeBetween(0, "5 minutes")),
   /** The longest time between `iat` and `exp`; an hour unless set. What an issuer grants for more than a day is a static key. */
-  maxLifetime: Schema.optional(timeBetween(1, Duration.days(1)))
+  maxLifetime: Schema.optional(timeBetween(1, "1 day"))
 })
 export type Issuer = typeof Issuer.Type
 

@@ -32,23 +32,25 @@ export const isHeaderText = (value: string): boolean => /^[\x21-\x7e]+$/.test(va
 const headerText = holding(Schema.Trim, isHeaderText, "must be printable ASCII without blanks")
 /** A secret that is sent in a header. */
 export const token = (name: string) => Config.option(hidden(Config.schema(headerText, name)))
+/** The longest time, as a setting has it. */
+type Longest = `${number} ${Duration.Unit}` | "Infinity"
 /** A time from `least` milliseconds on: 0 where none may be waited for, 1 where zero would end what it limits before it began. */
-export const timeBetween = (least: 0 | 1, most: Duration.Duration) =>
+export const timeBetween = (least: 0 | 1, most: Longest) =>
   Schema.DurationFromString.check(
     Schema.makeFilter((time) => {
       if (Duration.toMillis(time) < least)
         return least === 0 ? "must not be below zero" : "must be at least 1 millisecond"
-      return Duration.isLessThanOrEqualTo(time, most) || `must be at most ${Duration.format(most)}`
+      return Duration.isLessThanOrEqualTo(time, Duration.fromInputUnsafe(most)) || `must be at most ${most}`
     })
   )
 /** Node's timers keep 24.8 days; a longer time fires immediately, as one below zero does. */
-const longestTimer = Duration.days(24)
-const time = (least: 0 | 1, most: Duration.Duration) => (name: string, fallback: Duration.Duration) =>
+const longestTimer = "24 days"
+const time = (least: 0 | 1, most: Longest) => (name: string, fallback: Duration.Duration) =>
   Config.schema(timeBetween(least, most), name).pipe(Config.withDefault(fallback))
 export const delay = time(0, longestTimer)
 export const timeout = time(1, longestTimer)
 /** A time that is compared, and never waited for. */
-export const age = time(0, Duration.infinity)
+export const age = time(0, "Infinity")
 export const count = (name: string, fallback: number) =>
   Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isGreaterThan(0)), name).pipe(
     Config.withDefault(fallback)

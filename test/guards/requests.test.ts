@@ -484,7 +484,7 @@ describe("GATEWAY_GUARDS_FILE", () => {
         version: 1,
         guards: [{ name: "a", url: "http://127.0.0.1", when: "before", action: "flag", deadline: "2 minutes" }]
       },
-      /at most 1m/
+      /at most 60 seconds/
     ],
     [
       {
