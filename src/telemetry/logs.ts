@@ -62,9 +62,26 @@ export const prettyLogger = Logger.make(({ cause, date, fiber, logLevel, message
   return `${head} ${escapeControls(textOf(message))}${values.join("")}${below.join("")}`
 })
 
-/** Waits while the reader of a pipe is stalled: a log that is read too slowly must not be lost silently. */
-const toStderr = (logger: Logger.Logger<unknown, string>): Logger.Logger<unknown, void> =>
-  Logger.map(logger, (line) => void process.stderr.write(`${line}\n`))
+/** Bytes of lines that wait for the reader of a pipe that is stalled, such as a container's while the disk of its log is full. */
+const mostWaiting = 8 * 1024 * 1024
+
+/** Lines beyond that are lost. How many is logged once the reader has taken half of what waited. */
+const toStderr = (logger: Logger.Logger<unknown, string>): Logger.Logger<unknown, void> => {
+  let lost = 0
+  return Logger.make((options) => {
+    const { stderr } = process
+    if (stderr.writableLength > (lost === 0 ? mostWaiting : mostWaiting / 2)) {
+      lost++
+      return
+    }
+    if (lost > 0) {
+      const message = `${lost} log lines before this one are lost: their reader was stalled`
+      stderr.write(`${logger.log({ ...options, message, logLevel: "Warn", cause: Cause.empty })}\n`)
+      lost = 0
+    }
+    stderr.write(`${logger.log(options)}\n`)
+  })
+}
 
 /** The console's logger and the level (`GATEWAY_LOG_FORMAT`, `GATEWAY_LOG_LEVEL`). */
 export const logsLayer = (settings: Pick<GatewaySettings, "logFormat" | "logLevel">): Layer.Layer<never> => {

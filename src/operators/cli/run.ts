@@ -52,12 +52,27 @@ export const report = <E>(cause: Cause.Cause<E>): Effect.Effect<never, Reported>
     ? Effect.interrupt
     : Effect.andThen(explain(cause), Effect.fail(new Reported({ message: messageOf(Cause.squash(cause)) })))
 
+/** Longest wait for the readers of pipes: the end of the process loses what they have not taken. */
+const patience = "2 seconds"
+
+const taken = (stream: NodeJS.WriteStream) =>
+  Effect.suspend(() =>
+    stream.writableLength === 0
+      ? Effect.void
+      : Effect.callback<void>((resume) => void stream.write("", () => resume(Effect.void)))
+  )
+const allTaken = Effect.all([taken(process.stdout), taken(process.stderr)], { concurrency: 2 }).pipe(
+  Effect.interruptible,
+  Effect.timeoutOption(patience)
+)
+
 export const run = <A, E>(command: Effect.Effect<A, E>) => {
   nodeStatements()
   // A terminal that closes sends it. Node would end immediately, without the last records or a key that was made.
   process.on("SIGHUP", () => process.kill(process.pid, "SIGTERM"))
   command.pipe(
     Effect.catchCause(report),
+    Effect.ensuring(allTaken),
     NodeRuntime.runMain({
       disableErrorReporting: true,
       // A check that a signal cut off has not passed. `serve` says that it has done what it should.
