@@ -39,7 +39,7 @@ export interface Hold {
   /** Unique: names the hold when it is settled. */
   readonly id: string
   readonly demands: ReadonlyArray<Demand>
-  /** After this long the hold no longer counts, so that what a crashed process held comes back. */
+  /** After this long the hold no longer counts, also where a process that crashed is not noticed. */
   readonly lease: Duration.Duration
 }
 

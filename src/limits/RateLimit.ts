@@ -85,7 +85,7 @@ export class RateLimit extends Context.Service<RateLimit, Effect.Success<ReturnT
 ) {
   /**
    * Counts in the shared store, and in this process alone while that store is unavailable. `lease`: the longest a slot may be held
-   * (`leaseOf`); one that a crashed process held is free after it.
+   * (`leaseOf`); one that a crashed process held is free by then.
    */
   static readonly layer = (lease: Duration.Input) => Layer.effect(RateLimit, make(Duration.fromInputUnsafe(lease)))
 }

@@ -14,6 +14,8 @@ import {
   epochName,
   holdScript,
   nameOf,
+  processName,
+  processSeconds,
   raiseScript,
   refusedName,
   refusedScript,
@@ -73,6 +75,12 @@ export const makeRedisLedger = Effect.fnUntraced(function* ({
     for (const [name, { until }] of seen) if (until < now) seen.delete(name)
   }).pipe(Effect.schedule(Schedule.spaced("1 hour")), Effect.forkScoped)
 
+  /** In its holds: those of a process that is gone are free for others before their leases are over. */
+  const ownName = crypto.randomUUID()
+  yield* Effect.suspend(() =>
+    openIn.size === 0 ? Effect.void : send("SET", processName(ownName), "1", "EX", String(processSeconds))
+  ).pipe(Effect.ignore, Effect.delay("5 seconds"), Effect.forever, Effect.forkScoped)
+
   // A new name each time: a process that gave Redis the last one must know its own Redis that came back empty.
   const find = Effect.andThen(
     Effect.suspend(() => send("SET", epochName, crypto.randomUUID(), "NX")),
@@ -113,7 +121,7 @@ export const makeRedisLedger = Effect.fnUntraced(function* ({
   const hold = Effect.fnUntraced(function* (request: Parameters<typeof sendHold>[1]) {
     // The epoch may be another one when the answer comes.
     const askedIn = epoch
-    const [granted, ...texts] = yield* attempt((epoch) => sendHold(epoch, request))
+    const [granted, ...texts] = yield* attempt((epoch) => sendHold(epoch, request, ownName))
     const numbers = texts.map(Number)
     if (numbers.length !== 3 * request.demands.length || !numbers.every(Number.isFinite)) return yield* unknownAnswer
     const now = yield* steadyMillis
@@ -133,7 +141,7 @@ export const makeRedisLedger = Effect.fnUntraced(function* ({
       const demands = charges.map(({ account }) => ({ account, limit: Number.MAX_SAFE_INTEGER, amount: 0, least: 0 }))
       yield* hold({ id, demands, lease: Duration.minutes(1) })
     }
-    yield* attempt((epoch) => sendSettle(epoch, id, charges))
+    yield* attempt((epoch) => sendSettle(epoch, id, charges, ownName))
     const now = yield* steadyMillis
     if (!openIn.delete(id)) return
     for (const { account, amount } of charges) see(account, (seen.get(account.name)?.amount ?? 0) + amount, now)

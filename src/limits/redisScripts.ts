@@ -15,6 +15,13 @@ export const refusedName = `${prefix}refused`
 /** States of processes, for status pages. */
 export const boardName = `${prefix}status`
 
+/** There while the process of this name runs, which holds something. */
+export const processName = (name: string): string => `${prefix}process:${name}`
+/** How long a process that says nothing counts as running, in seconds. */
+export const processSeconds = 30
+/** Holds begin with the name of their process. */
+const holdId = (process: string, id: string): string => `${process}/${id}`
+
 const millis = (duration: Duration.Duration): number => Math.ceil(Duration.toMillis(duration))
 
 /** What a script returns where the epoch is another one: nothing was done. */
@@ -42,10 +49,10 @@ end
 
 /** Without an ID nothing is held: what is demanded is charged. */
 export const holdScript = Redis.script(
-  (epoch: string, { demands, id, lease }: Pick<Hold, "demands"> & Partial<Hold>) => [
+  (epoch: string, { demands, id, lease }: Pick<Hold, "demands"> & Partial<Hold>, process: string) => [
     ...demands.flatMap(({ account }) => keysOf(account)),
     epochName,
-    id ?? "",
+    id === undefined ? "" : holdId(process, id),
     lease === undefined ? 0 : millis(lease),
     ...demands.flatMap(({ account: { drain = 0, keep }, amount, least, limit }) => [
       ...[amount, least, limit, drain, millis(keep)]
@@ -59,18 +66,33 @@ local id, lease = ARGV[1], tonumber(ARGV[2])
 local granted, answer, amounts = 1, {}, {}
 local function of(n, what) return tonumber(ARGV[5 * n - 3 + what]) end
 local AMOUNT, LEAST, LIMIT, DRAIN, KEEP = 1, 2, 3, 4, 5
+-- Holds of earlier versions name no process.
+local function processOf(id) return "${processName("")}" .. (string.match(id, "^([^/]+)/") or "") end
+local gone = { ["${processName("")}"] = false }
+local function isGone(id)
+  local process = processOf(id)
+  if gone[process] == nil then gone[process] = redis.call("EXISTS", process) == 0 end
+  return gone[process]
+end
+-- The hold then holds nothing, but stays known, so that a late settlement still counts, once.
+local function free(n, id)
+  local account, leases = KEYS[2 * n - 1], KEYS[2 * n]
+  if of(n, DRAIN) == 0 then
+    redis.call("HINCRBY", account, "held", 0 - tonumber(redis.call("HGET", account, "hold:" .. id) or 0))
+    redis.call("HSET", account, "hold:" .. id, 0)
+  end
+  redis.call("ZREM", leases, id)
+end
 for n = 1, (#KEYS - 1) / 2 do
   local account, leases = KEYS[2 * n - 1], KEYS[2 * n]
-  -- A hold whose lease is over holds nothing, but stays known, so that a late settlement still counts, once.
-  for _, over in ipairs(redis.call("ZRANGEBYSCORE", leases, "-inf", now)) do
-    if of(n, DRAIN) == 0 then
-      redis.call("HINCRBY", account, "held", 0 - tonumber(redis.call("HGET", account, "hold:" .. over) or 0))
-      redis.call("HSET", account, "hold:" .. over, 0)
-    end
-    redis.call("ZREM", leases, over)
-  end
+  for _, over in ipairs(redis.call("ZRANGEBYSCORE", leases, "-inf", now)) do free(n, over) end
   local spent = spentOf(account, of(n, DRAIN))
-  local held = tonumber(redis.call("HGET", account, "held") or 0)
+  local function heldNow() return tonumber(redis.call("HGET", account, "held") or 0) end
+  local held = heldNow()
+  if held > 0 and of(n, LIMIT) - spent - held < of(n, LEAST) then
+    for _, id in ipairs(redis.call("ZRANGE", leases, 0, -1)) do if isGone(id) then free(n, id) end end
+    held = heldNow()
+  end
   local left = of(n, LIMIT) - spent - held
   if left < of(n, LEAST) then granted = 0 end
   amounts[n] = math.floor(math.min(of(n, AMOUNT), left))
@@ -78,6 +100,7 @@ for n = 1, (#KEYS - 1) / 2 do
 end
 table.insert(answer, 1, tostring(granted))
 if granted == 0 then return answer end
+if id ~= "" then redis.call("SET", processOf(id), 1, "EX", ${processSeconds}) end
 for n, amount in ipairs(amounts) do
   local account, leases = KEYS[2 * n - 1], KEYS[2 * n]
   if id == "" then charge(account, amount, of(n, DRAIN)) else
@@ -94,10 +117,10 @@ return answer
 ).withReturnType<ReadonlyArray<string>>()
 
 export const settleScript = Redis.script(
-  (epoch: string, id: string, charges: ReadonlyArray<Charge>) => [
+  (epoch: string, id: string, charges: ReadonlyArray<Charge>, process: string) => [
     ...charges.flatMap(({ account }) => keysOf(account)),
     epochName,
-    id,
+    holdId(process, id),
     ...charges.flatMap(({ account: { drain = 0, keep }, amount }) => [amount, drain, millis(keep)]),
     epoch
   ],
