@@ -14,6 +14,8 @@ import { Effect, Result, Schema } from "effect"
 import { type AuditEvent, eventOf } from "../audit/Audit.ts"
 import { isObject, type Json, readObject } from "../wire/json.ts"
 import { fail, rephrase } from "../wire/OperatorError.ts"
+import { parseFile } from "../wire/parse.ts"
+import { runNow } from "../wire/slices.ts"
 import { readOwned } from "./files.ts"
 import { ocsfEvent, ocsfPlace } from "./ocsf.ts"
 import { recordLine, type UsageRecord } from "./UsageRecord.ts"
@@ -137,15 +139,6 @@ const Link = Schema.Struct({
 export type Link = typeof Link.Type
 const isLink = Schema.is(Link)
 
-/** How many names an event has, in its text and parsed: fewer where one stands twice, of which other readers may take the other value. */
-const namesIn = (line: string): number =>
-  [...line.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?/g)].filter(([, colon]) => colon !== undefined).length
-const namesOf = (value: unknown): number => {
-  if (typeof value !== "object" || value === null) return 0
-  const inside = Object.values(value).reduce((sum: number, item) => sum + namesOf(item), 0)
-  return Array.isArray(value) ? inside : inside + Object.keys(value).length
-}
-
 /**
  * The place of a record and its digest, of its line and what was parsed of it; undefined for one that has none, or whose place makes
  * no sense. `isWhole` is false where the record names another digest for itself.
@@ -155,7 +148,8 @@ export const linkOf = (line: string, record: unknown) => {
   const found = isObject<Json>(record) ? ocsfPlace(record) : undefined
   if (found === undefined) return undefined
   const link = { ...found.place, prev: found.place.prev ?? noDigest }
-  const isWhole = found.digest === found.named && namesIn(line) === namesOf(record)
+  // Of a name that stands twice other readers may take the other value.
+  const isWhole = found.digest === found.named && Result.isSuccess(runNow(parseFile(line)))
   return isLink(link) ? { link, digest: found.digest, isWhole } : undefined
 }
 export type Linked = NonNullable<ReturnType<typeof linkOf>>
