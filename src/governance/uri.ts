@@ -154,7 +154,6 @@ const product = /(?:^|[^\w./@\\-])(?!(?:tcp|udp|ip|ip4|hosts?)\/)[a-z][\w.-]*\/$
 
 /** Whether the run of numbers is an IPv4 address in four decimal parts, and not the version of a browser. */
 export const isAddress = (text: string, floor: number, start: number, end: number): boolean => {
-  if (end - start < 7 || end - start > 15) return false
   const numbers = text.slice(start, end)
   const octets = numbers.split(".")
   if (octets.length !== 4 || octets.some((octet) => octet.length > 3 || Number(octet) > 255)) return false

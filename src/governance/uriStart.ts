@@ -222,7 +222,7 @@ const knownUri = (text: string, floor: number, at: number): Uri | undefined => {
     (hasSlashes && !hasScheme ? knownBefore(text, floor, at, breaksAndQuotes) : undefined) ??
     []
   if (slashes % 2 === 1 && isPattern(text, first, body)) return undefined
-  if (reading !== undefined && first <= start) {
+  if (first <= start) {
     if (reading === "special")
       return slashes > 0 || isHost(text, first, body) ? { start: first, body, authority: true } : undefined
     const isEnough = slashes > 1 || (reading === "file" && unitAt(text, body - 1) === backslash)
