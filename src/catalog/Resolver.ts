@@ -135,11 +135,12 @@ const explainUnresolved = (id: string, purpose: Purpose, known: Known, mayUse: (
   const found = catalog.models.find((candidate) => candidate.id === base)
   const allowed = served.filter(mayUse)
   const usable = allowed.filter((entry) => serves(purpose, entry))
+  const available = usable.length > 0 ? `available: ${onePerModel(usable, level)}; ` : ""
 
   if (found === undefined) {
     const near = closest(base, [...new Set(usable.map((entry) => entry.model.id))])
     const similar = usable.filter((entry) => near.includes(entry.model.id))
-    const hint = similar.length > 0 ? `similar: ${onePerModel(similar, level)}; ` : ""
+    const hint = similar.length > 0 ? `similar: ${onePerModel(similar, level)}; ` : available
     return `${model} does not exist: ${form}; ${hint}${seeList}`
   }
   const isOwn = (entry: Entry) => entry.model.id === base
@@ -158,8 +159,7 @@ const explainUnresolved = (id: string, purpose: Purpose, known: Known, mayUse: (
       `on ${rightEndpoint(purpose, found.family, paths)} use one of: ${names(own)}`
     )
   }
-  const others = usable.length > 0 ? `available: ${onePerModel(usable, level)}; ` : ""
-  return `${model} ${wrong}; ${others}${seeList}`
+  return `${model} ${wrong}; ${available}${seeList}`
 }
 
 /** The message of docs/api.md#counting-tokens. */

@@ -147,7 +147,7 @@ export const ChatMessage = Schema.Union([
 ]).annotate({
   identifier: "ChatMessage",
   description: "Text is at most 2 MiB of UTF-8. Only users may send parts.",
-  message: "must be an object with the role system, user, assistant or tool"
+  message: "must be an object with the role system, developer, user, assistant or tool"
 })
 export type ChatMessage = AsJson<typeof ChatMessage.Type>
 export type MessageOf<Role extends ChatMessage["role"]> = Extract<ChatMessage, { readonly role: Role }>

@@ -111,9 +111,13 @@ describe("what does not resolve", () => {
   it.each(["", ":", "::", ":il5", "__proto__", "__proto__:il5", "constructor:il5", "zzz", "\0"])(
     "unknown: %j",
     (id) => {
-      includes(refusal(id, "chat"), "does not exist", "<base_model>:<level>", "/v1/models")
+      includes(refusal(id, "chat"), "does not exist", "<base_model>:<level>", "available: ", "/v1/models")
     }
   )
+
+  it("an unknown model that is like none is answered with what the endpoint takes", () => {
+    includes(refusal("text-embedding-3-small", "embeddings"), "does not exist", "titan-embed-text-v2:fedramp-low")
+  })
 
   it("suggests only what the endpoint takes", () => {
     const message = refusal("gpt-5:il5", "responses")
