@@ -214,7 +214,7 @@ describe("the bytes", () => {
 
   it("come without chunks to a caller of HTTP/1.0", async () => {
     upstream.use(streaming(saying(...words).map(sseFrame)))
-    const caller = raw(gateway.port)
+    const caller = raw(patient.port)
     caller.write(Buffer.from(asked.toString().replace("HTTP/1.1", "HTTP/1.0")))
     await caller.until(/message_stop"\}\n\n$/)
     const [head = "", body = ""] = caller.text().split("\r\n\r\n")
