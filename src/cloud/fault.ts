@@ -24,10 +24,17 @@ import type { CredentialError } from "./credentials.ts"
 
 /** Codes of failures before any byte of the request was sent, by Node and undici. */
 const beforeSending = new Set([
-  ...["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "EADDRNOTAVAIL"],
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "EADDRNOTAVAIL",
   "UND_ERR_CONNECT_TIMEOUT",
   // The proxy refused the tunnel, or could not be reached.
-  ...["UND_ERR_ABORTED", "UND_ERR_PRX_TLS", "UND_ERR_PRX_CONN"]
+  "UND_ERR_ABORTED",
+  "UND_ERR_PRX_TLS",
+  "UND_ERR_PRX_CONN"
 ])
 const certificate = /^(CERT_|ERR_TLS_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|ERR_SSL_)/
 
@@ -191,7 +198,13 @@ export const faultError = (fault: UpstreamFault, scrub: Scrub): GatewayError => 
 }
 
 /** The error body of Anthropic, Google (also wrapped in an array), AWS, Azure or OpenAI. */
-const errorBody = (body: string): JsonObject => objectOf(readObject(body, (text) => [JSON.parse(text)].flat()[0]))
+const errorBody = (body: string): JsonObject =>
+  objectOf(
+    readObject(body, (text) => {
+      const json: unknown = JSON.parse(text)
+      return Array.isArray(json) ? json[0] : json
+    })
+  )
 
 const messageOf = (top: JsonObject): string | undefined =>
   textOf(objectOf(top.error).message) || textOf(top.message) || textOf(top.Message) || undefined
