@@ -10,7 +10,6 @@ import { RefusedKeys } from "../../src/limits/replicas.ts"
 import { createKey, revokeKey, rotateKey } from "../../src/operators/keys/keysCommand.ts"
 import { createTeam } from "../../src/operators/keys/teamsCommand.ts"
 import { called } from "../support/called.ts"
-import { assertShortTurns } from "../support/shortTurns.ts"
 import { callerWith, eventually, keyFile, only, secretIn } from "./support.ts"
 
 const authenticate = Effect.fnUntraced(function* (secret: string) {
@@ -163,22 +162,6 @@ describe("Keys", () => {
       assert.include(error.message, message)
     })
   )
-
-  it("10,000 keys are read without holding up others", async () => {
-    const keys = Array.from({ length: 10_000 }, (_, at) => ({
-      id: `key_${at}`,
-      name: "x",
-      digest: digestOf(`${at}`),
-      created: now,
-      acknowledged: now,
-      models: ["claude-*"],
-      levels: ["il5"]
-    }))
-    const text = JSON.stringify({ version: 1, keys })
-    await assertShortTurns(35, async () => {
-      assert.lengthOf((await Effect.runPromise(parseBook("keys.json", text))).keys, keys.length)
-    })
-  })
 
   it.effect.each(["2027-02-31", "1/31/2027", "2027", "1", "2027-01-31T25:00", "soon"])(
     "the time %s is refused",
