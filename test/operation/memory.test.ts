@@ -60,13 +60,23 @@ const sender = (url: string, length: number) => {
 
 /** Some are served and the others get 503; once they are over, all is as before. */
 const someAreShed = async ({ gateway, send, upstream }: Small, answer: Buffer, words: number) => {
-  // In this time all are in flight together.
-  upstream.use(async (socket) => {
-    await sleep(1000)
-    socket.write(answer)
+  let onShed = () => {}
+  const oneIsShed = new Promise<void>((resolve) => {
+    onShed = resolve
   })
+  // None ends before, so that all are in flight together.
+  upstream.use(async (socket) => {
+    socket.write(answer.subarray(0, -1))
+    await oneIsShed
+    socket.write(answer.subarray(-1))
+  })
+  const sendOne = async () => {
+    const reply = await send(words)
+    if (reply.status === 503) onShed()
+    return reply
+  }
   const before = gateway.records().length
-  const replies = await Promise.all(Array.from({ length: 10 }, () => send(words)))
+  const replies = await Promise.all(Array.from({ length: 16 }, sendOne))
   const served = replies.filter(({ status }) => status === 200)
   const shed = replies.filter(({ status }) => status === 503)
   assert.strictEqual(served.length + shed.length, replies.length)
