@@ -24,15 +24,7 @@ import { type EventFormat, formats, type MessageStreamEvent, type ResponseStream
 import { type GatewayHeaders, isEventStream, readHeaders } from "./headers.ts"
 import type { ForModel, Purpose } from "./ModelName.ts"
 import { baseOf, idProblem, keyOf } from "./options.ts"
-import {
-  backoff,
-  defaultMaxDelay,
-  defaultRetries,
-  type RetryOptions,
-  redirectProblem,
-  refusalTimeout,
-  waitAfter
-} from "./policy.ts"
+import { type RetryOptions, redirectProblem, refusalTimeout, retryPolicy } from "./policy.ts"
 
 /** What the gateway answered, and who answered. */
 export interface Reply<A> {
@@ -142,10 +134,8 @@ type Attempt = Effect.Effect<HttpReply, HttpClientError.HttpClientError>
  * Sends again what the gateway refused for now, or never got, by the same rules as the promise client. Effect's
  * `HttpClient.retryTransient` knows no `x-should-retry`, and would send again what 500 and 504 may have charged for.
  */
-const withRetries = (
-  send: Attempt,
-  { retries = defaultRetries, maxRetryDelay: longest = defaultMaxDelay }: RetryOptions
-): Attempt => {
+const withRetries = (send: Attempt, options: RetryOptions): Attempt => {
+  const { backoff, retries, waitAfter } = retryPolicy(options)
   // Clients that are not over `fetch` follow none unless told to.
   const once = Effect.flatMap(Effect.serviceOption(FetchHttpClient.RequestInit), (init) =>
     Effect.provideService(send, FetchHttpClient.RequestInit, { ...Option.getOrUndefined(init), redirect: "manual" })
@@ -154,7 +144,7 @@ const withRetries = (
     if (n >= retries) return once
     return Effect.matchEffect(once, {
       onSuccess: (reply) => {
-        const wait = reply.status >= 400 ? waitAfter(n, reply.status, readHeaders(reply.headers), longest) : undefined
+        const wait = reply.status >= 400 ? waitAfter(n, reply.status, readHeaders(reply.headers)) : undefined
         if (wait === undefined) return Effect.succeed(reply)
         // Read, the body frees its connection for the next attempt.
         return Effect.ignore(readRefusal(reply)).pipe(
@@ -164,7 +154,7 @@ const withRetries = (
       },
       onFailure: (error) =>
         error.reason._tag === "TransportError"
-          ? Effect.andThen(Effect.sleep(backoff(n, longest)), attempt(n + 1))
+          ? Effect.andThen(Effect.sleep(backoff(n)), attempt(n + 1))
           : Effect.fail(error)
     })
   }

@@ -6,15 +6,7 @@ import { ConnectionError, StreamError } from "./errors.ts"
 import { type EventFormat, replyReader } from "./events.ts"
 import { type GatewayHeaders, isEventStream, readHeaders } from "./headers.ts"
 import { baseOf, idProblem, keyOf } from "./options.ts"
-import {
-  backoff,
-  defaultMaxDelay,
-  defaultRetries,
-  type RetryOptions,
-  redirectProblem,
-  refusalTimeout,
-  waitAfter
-} from "./policy.ts"
+import { type RetryOptions, redirectProblem, refusalTimeout, retryPolicy } from "./policy.ts"
 
 export interface CallOptions {
   /** Ends the call, at any moment; it then rejects with the signal's reason. */
@@ -100,13 +92,8 @@ const refusalOf = (
   return new refusals[operation.refusal]({ status, ...fields, requestId, retryAfter })
 }
 
-export const makeConnection = ({
-  baseUrl,
-  apiKey,
-  fetch = globalThis.fetch,
-  retries = defaultRetries,
-  maxRetryDelay: longest = defaultMaxDelay
-}: PromiseClientOptions) => {
+export const makeConnection = ({ baseUrl, apiKey, fetch = globalThis.fetch, ...options }: PromiseClientOptions) => {
+  const { backoff, retries, waitAfter } = retryPolicy(options)
   const base = baseOf(baseUrl)
   const key = keyOf(apiKey)
 
@@ -132,14 +119,14 @@ export const makeConnection = ({
       try {
         signal?.throwIfAborted()
         const response = await fetch(address, init)
-        wait = more && !response.ok ? waitAfter(n, response.status, headersOf(response), longest) : undefined
+        wait = more && !response.ok ? waitAfter(n, response.status, headersOf(response)) : undefined
         if (wait === undefined) return response
         // Read, the body frees its connection for the next attempt.
         await readText(response).catch(() => undefined)
       } catch (cause) {
         if (signal?.aborted === true) throw signal.reason
         if (!more) throw new ConnectionError(`no gateway answers at ${base}`, { cause })
-        wait = backoff(n, longest)
+        wait = backoff(n)
       }
       await sleep(wait, signal)
     }

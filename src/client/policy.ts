@@ -6,8 +6,6 @@ export interface RetryOptions {
   /** Longest wait before the next attempt, in milliseconds; a longer `retry-after` ends the attempts. 30 seconds unless given. */
   readonly maxRetryDelay?: number | undefined
 }
-export const defaultRetries = 2
-export const defaultMaxDelay = 30_000
 /** Milliseconds in which the body of a refusal has to come: one that does not end must not hold its caller. */
 export const refusalTimeout = 10_000
 
@@ -23,23 +21,23 @@ export const redirectProblem = (status: number, location: string | null | undefi
     ? `what answers there redirects${location ? ` to ${location}` : ""}, which is not followed: set baseUrl to the gateway itself`
     : undefined
 
-/**
- * Milliseconds before attempt `n` (the first is 0) is followed by another; the jitter keeps callers apart that failed together.
- */
-export const backoff = (n: number, longest: number): number =>
-  Math.min(longest, 500 * 2 ** n * (0.8 + Math.random() * 0.4))
+/** The rules of these options; attempt 0 is the first. */
+export const retryPolicy = ({ retries = 2, maxRetryDelay: longest = 30_000 }: RetryOptions) => {
+  /** Milliseconds before attempt `n` is followed by another; the jitter keeps callers apart that failed together. */
+  const backoff = (n: number): number => Math.min(longest, 500 * 2 ** n * (0.8 + Math.random() * 0.4))
 
-/**
- * Milliseconds to wait after a refusal, or undefined where trying again does not help. `x-should-retry` takes precedence over
- * the status.
- */
-export const waitAfter = (
-  n: number,
-  status: number,
-  { retryAfter, shouldRetry }: { readonly retryAfter: number | undefined; readonly shouldRetry: boolean | undefined },
-  longest: number
-): number | undefined => {
-  const least = (retryAfter ?? 0) * 1000
-  if (!(shouldRetry ?? retryable.has(status)) || least > longest) return undefined
-  return Math.max(least, backoff(n, longest))
+  /**
+   * Milliseconds to wait after a refusal, or undefined where trying again does not help. `x-should-retry` takes precedence over
+   * the status.
+   */
+  const waitAfter = (
+    n: number,
+    status: number,
+    { retryAfter, shouldRetry }: { readonly retryAfter: number | undefined; readonly shouldRetry: boolean | undefined }
+  ): number | undefined => {
+    const least = (retryAfter ?? 0) * 1000
+    if (!(shouldRetry ?? retryable.has(status)) || least > longest) return undefined
+    return Math.max(least, backoff(n))
+  }
+  return { retries, backoff, waitAfter }
 }
