@@ -40,7 +40,7 @@ const entra = Effect.fnUntraced(function* (settings: Credentials, network: INetw
   const { authority, scope } = azureCloud(settings)
   const { clientId, tenantId } = settings
   const proof = Option.getOrUndefined(proofOf(settings))
-  const source = `Entra ID (${proof?.name ?? "managed identity"})`
+  const source = `Entra ID (${proofName(settings)})`
   const failed = credentialError(
     source,
     "check the identity and the AZURE_ variables of docs/operation.md, or set AZURE_OPENAI_API_KEY"
@@ -129,6 +129,9 @@ const proofOf = ({ clientCertificatePath, clientSecret, federatedTokenFile }: Cr
     }))
   ])
 
+const proofName = (settings: Credentials): string =>
+  Option.match(proofOf(settings), { onNone: () => "managed identity", onSome: ({ name }) => name })
+
 const readCertificate = (pem: string) =>
   Effect.try({
     try: () => ({
@@ -150,9 +153,7 @@ export const azure = (settings: AzureSettings): Cloud => ({
     message: ({ route }, body) => ({ body: { ...body, model: route.deployment.model } })
   },
   region: settings.region,
-  credential: Option.isSome(settings.apiKey)
-    ? "AZURE_OPENAI_API_KEY"
-    : `Entra ID, ${Option.getOrUndefined(proofOf(settings))?.name ?? "managed identity"}`,
+  credential: Option.isSome(settings.apiKey) ? "AZURE_OPENAI_API_KEY" : `Entra ID, ${proofName(settings)}`,
   certificate: settings.clientCertificatePath,
   auth: credentialOf(settings),
   framing: () => ({ contentType: "text/event-stream", decoder: sse })

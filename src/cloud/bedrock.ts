@@ -39,27 +39,24 @@ export const credentialOf = (settings: Credentials): Effect.Effect<Credential, C
     : signature(settings)
 
 /** STS is that of the region, never of another partition; with `fips` it and SSO are reached at their FIPS endpoints. */
+const defaultChain = Effect.fnUntraced(function* (region: string, fips: boolean) {
+  const { defaultProvider } = yield* attempt(() => import("@aws-sdk/credential-provider-node"))
+  return () =>
+    defaultProvider({
+      parentClientConfig: { region }, // what STS falls back to; SSO keeps the region of its own profile
+      clientConfig: {
+        ...(fips ? { useFipsEndpoint: true } : {}), // else the library's own setting decides
+        // Node's agent, which uses the operator's proxy where there is one; the library's own never does.
+        requestHandler: { httpsAgent: https.globalAgent }
+      }
+    })
+})
+
 const signature = Effect.fnUntraced(function* ({ region, fips, keys }: Credentials) {
   const [{ SignatureV4 }, { Sha256 }] = yield* attempt(() =>
     Promise.all([import("@smithy/signature-v4"), import("@smithy/core/checksum")])
   )
-  const makeChain = yield* Option.match(keys, {
-    onSome: (given) => Effect.succeed(() => fixed(given)),
-    onNone: () =>
-      Effect.map(
-        attempt(() => import("@aws-sdk/credential-provider-node")),
-        ({ defaultProvider }) =>
-          () =>
-            defaultProvider({
-              parentClientConfig: { region }, // what STS falls back to; SSO keeps the region of its own profile
-              clientConfig: {
-                ...(fips ? { useFipsEndpoint: true } : {}), // else the library's own setting decides
-                // Node's agent, which uses the operator's proxy where there is one; the library's own never does.
-                requestHandler: { httpsAgent: https.globalAgent }
-              }
-            })
-      )
-  })
+  const makeChain = Option.isSome(keys) ? () => fixed(keys.value) : yield* defaultChain(region, fips)
   let chain = makeChain()
   const credentials = (options?: { readonly forceRefresh?: boolean }) => chain(options)
   /** All who ask the library share what it waits for, also later, so that a chain that does not answer is replaced. */
