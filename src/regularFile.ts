@@ -43,7 +43,10 @@ const read = async (path: string): Promise<RegularFile> => {
     const info = await file.stat()
     if (!info.isFile()) throw notRegular
     if (info.size > largest) throw tooLarge
-    return { bytes: await file.readFile(), mode: info.mode }
+    const bytes = await file.readFile()
+    // Some file systems say a size of 0.
+    if (bytes.length > largest) throw tooLarge
+    return { bytes, mode: info.mode }
   } finally {
     await file.close()
   }
