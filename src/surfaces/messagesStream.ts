@@ -37,7 +37,11 @@ const called = (key: number, block: JsonObject): ReadonlyArray<CallPiece> => {
 
 /** Events that are read, and must have a type. */
 const typed: ReadonlySet<string> = new Set([
-  ...["message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta"]
+  "message_start",
+  "content_block_start",
+  "content_block_delta",
+  "content_block_stop",
+  "message_delta"
 ])
 
 /** The counts that `message_start` must have, where the cloud has none yet; the totals come later. */

@@ -7,8 +7,8 @@ import type { MessageOf, Tool } from "../contract/ChatMessage.ts"
 import { isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { jsonText } from "../wire/print.ts"
 import type { Adjusted } from "./adjustments.ts"
-import { withCurrentDraft } from "./arrays.ts"
 import { combining, flatParameters } from "./flatParameters.ts"
+import { withCurrentDraft } from "./schemaKeywords.ts"
 
 /** Parameters that the gateway handles itself, or that every dialect translates but the one of chat completions, which sends them as they came. */
 export const commonFields: ReadonlyArray<string> = [

@@ -5,8 +5,8 @@ import type { Tool } from "../contract/ChatMessage.ts"
 import { type Json, type JsonObject, textOf, without } from "../wire/json.ts"
 import type { Adjusted } from "./adjustments.ts"
 import { digestId } from "./answer.ts"
-import { withItems } from "./arrays.ts"
 import { digested, flatParametersOf, historyName } from "./chatRequest.ts"
+import { withItems } from "./schemaKeywords.ts"
 
 /** A tool's parameters as for Anthropic; two more keywords are taken as little at the root, and no array without items. */
 export const openaiParametersOf = (tool: Tool, adjusted: Adjusted): JsonObject => {

@@ -2,9 +2,13 @@
 import { arrayOf, compact, isObject, type Json, type JsonObject, objectOf, textOf, without } from "../wire/json.ts"
 
 /** Keywords whose values are schemas by their names. */
-export const maps: ReadonlySet<string> = new Set(
-  "properties patternProperties dependentSchemas $defs definitions".split(" ")
-)
+export const maps: ReadonlySet<string> = new Set([
+  "properties",
+  "patternProperties",
+  "dependentSchemas",
+  "$defs",
+  "definitions"
+])
 /** Keywords whose values are no schemas. */
 export const valueKeywords: ReadonlySet<string> = new Set(["enum", "const", "default", "required", "examples"])
 

@@ -1,4 +1,4 @@
-/** Arrays in the parameters of tools (docs/upstreams.md#arrays-in-parameters). */
+/** Keywords in the parameters of tools (docs/upstreams.md#arrays-in-parameters). */
 import { assert, describe, it } from "@effect/vitest"
 import { arrayOf, type JsonObject, objectOf } from "../../src/wire/json.ts"
 import { asked, azure, flash, opusBedrock, oss, sonnet, terra, tool } from "./support.ts"

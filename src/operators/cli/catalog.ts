@@ -13,9 +13,10 @@ import { fileArgument, optionalFile, print, settings } from "./shared.ts"
 /** Every ID that may be requested from these sites with what serves it, how many there are, and what is left out. */
 export const reportCatalog = (catalog: Catalog, sites: Sites): string => {
   const { list, leftOut } = requestable(catalog, sites)
-  const rows = list.map(({ deployment: { cloud, countModel, model }, id }) => [
-    ...[id, cloud, model, countModel === undefined ? "no" : "yes"]
-  ])
+  const rows = list.map(({ deployment: { cloud, countModel, model }, id }) => {
+    const counting = countModel === undefined ? "no" : "yes"
+    return [id, cloud, model, counting]
+  })
   const lines = [...leftOutLines(leftOut), `${list.length} IDs of ${catalog.models.length} models`]
   return `${table([["ID", "CLOUD", "UPSTREAM MODEL", "COUNTING"], ...rows])}\n${lines.join("\n")}`
 }

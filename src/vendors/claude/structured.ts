@@ -5,8 +5,8 @@
 import { Graph } from "effect"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
-import { maps, valueKeywords } from "../arrays.ts"
 import { pointedAt } from "../flatParameters.ts"
+import { maps, valueKeywords } from "../schemaKeywords.ts"
 
 /** Whether the deployment takes `output_config.format`. */
 export const takesFormat = (strip: Strip): boolean => !drops(strip, "output_config.format")
