@@ -39,8 +39,8 @@ export class Caller extends Context.Service<Caller, CallerIdentity>()("gateway/c
 export const isCallerId = (id: string): boolean => /^(?:jwt|crt)_[0-9a-f]{24}$/.test(id)
 
 /**
- * Every endpoint but `/health` wants the key in `x-api-key`; `Authorization` is ignored. The middleware reads the header itself:
- * `HttpApiSecurity` would decode all headers by a schema for it, and take eleven operations of the runtime where this takes two.
+ * Every endpoint but `/health` wants the key in `x-api-key`; `Authorization` is ignored. The middleware reads the request itself,
+ * because a token or a client certificate may take the place of the key (docs/identity.md), which no scheme of `HttpApiSecurity` says.
  */
 export class ApiKey extends HttpApiMiddleware.Service<ApiKey, { provides: Caller }>()("gateway/contract/ApiKey", {
   error: KeyErrors,

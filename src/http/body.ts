@@ -75,8 +75,7 @@ const readBytes = (
     let bytes = Buffer.allocUnsafe(first)
     let size = 0
     let over = false
-    // The listeners are not removed, which would cost as much as the rest of this. They live as long as the reply, which may be a long
-    // stream, and hold nothing of the body.
+    // The listeners stay, so that what is left of a refused body is discarded. They hold nothing of it, for the reply may be a long stream.
     const finish = (result: Effect.Effect<Buffer, GatewayError>) => {
       if (over) return
       over = true
