@@ -125,13 +125,18 @@ export const issuerOf = (token: string): Result.Result<string, GatewayError> => 
   })
 }
 
+/** Keys that are tried for one token, at most: an issuer has a few of a kind, and strangers decide how often they are tried. */
+const maxTries = 16
+
 /** By the key that the token names, or by each that it may mean: it may name none, and issuers may publish two of one name. */
 const verified = async (token: string, keys: JWTVerifyGetKey, options: JWTVerifyOptions): Promise<JWTPayload> => {
   try {
     return (await jwtVerify(token, keys, options)).payload
   } catch (cause) {
     if (!(cause instanceof errors.JWKSMultipleMatchingKeys)) throw cause
+    let tries = 0
     for await (const key of cause) {
+      if (++tries > maxTries) break
       try {
         return (await jwtVerify(token, key, options)).payload
       } catch (other) {

@@ -510,6 +510,21 @@ describe("the keys of an issuer", () => {
     })
   )
 
+  it.live("are tried up to sixteen for one token, because strangers decide how often", () =>
+    Effect.gen(function* () {
+      const keys = yield* Effect.promise(() => Promise.all(Array.from({ length: 17 }, () => makeKey("ES256", "same"))))
+      writeFileSync(join(folder, "many.json"), JSON.stringify({ keys: keys.map(({ jwk }) => jwk) }))
+      const issuers = [{ issuer: issuer.url, audience: "gateway", jwks: "many.json" }]
+      yield* using(
+        writeIdentity(everybody({ issuers })),
+        Effect.gen(function* () {
+          assert.strictEqual((yield* caller({}, keys[15])).name, "job-1")
+          assert.match(yield* whyOf({}, keys[16]), /not signed by its issuer/)
+        })
+      )
+    })
+  )
+
   it.live("may stand in a file beside the identity file", () =>
     Effect.gen(function* () {
       writeFileSync(join(folder, "jwks.json"), JSON.stringify({ keys: [keyOf("ES256").jwk] }))
