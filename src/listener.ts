@@ -10,7 +10,7 @@ import { checkTlsTexts, endsIn } from "./identity/certificate.ts"
 import { createServer } from "./nodeHttp.ts"
 import { readRegularText } from "./regularFile.ts"
 import type { GatewaySettings } from "./Settings.ts"
-import { drainOpenReplies, guardSockets } from "./sockets.ts"
+import { closeUnsecured, drainOpenReplies, guardSockets } from "./sockets.ts"
 import { tlsPolicy } from "./tlsPolicy.ts"
 import { watchFile } from "./watchFile.ts"
 import { fail, messageOf, OperatorError, rephrase } from "./wire/OperatorError.ts"
@@ -108,6 +108,7 @@ const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const server = prepare(
     createTlsServer({ ...limits(settings), ...tls, requestCert: clients, rejectUnauthorized: clients })
   )
+  closeUnsecured(server)
   server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
     // Node ends a connection whose certificate it does not trust, and then reports the end.
     const reason = String(socket.authorizationError ?? error.code ?? "unknown")

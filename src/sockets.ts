@@ -123,6 +123,27 @@ const closeIdle = (server: Server, connections: Connections, drain: number) => {
   server.on("request", onRequest).on("checkContinue", onRequest)
 }
 
+/** A connection, which has another socket once its TLS handshake is over. */
+const nameOf = ({ localAddress, remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort} ${localAddress}`
+
+/** Closes connections in their TLS handshake when the listener closes, which Node would wait for. */
+export const closeUnsecured = (server: Server) => {
+  const unsecured = new Map<string, Socket>()
+  server.on("connection", (socket: Socket) => {
+    const name = nameOf(socket)
+    unsecured.set(name, socket)
+    socket.once("close", () => {
+      if (unsecured.get(name) === socket) unsecured.delete(name)
+    })
+  })
+  server.on("secureConnection", (socket: Socket) => unsecured.delete(nameOf(socket)))
+  const close = server.closeIdleConnections.bind(server)
+  server.closeIdleConnections = () => {
+    for (const socket of unsecured.values()) socket.destroy()
+    close()
+  }
+}
+
 /** Longest time between two looks at all connections, in milliseconds. */
 const longestInterval = 10_000
 

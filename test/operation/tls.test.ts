@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { type ConnectionOptions, connect } from "node:tls"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { startGateway } from "../support/gateway.ts"
+import { raw } from "../support/http.ts"
 import { serve, until } from "./child.ts"
 
 const directory = mkdtempSync(join(tmpdir(), "gateway-tls-"))
@@ -164,6 +165,28 @@ describe.concurrent("TLS", () => {
     } finally {
       await gateway.stop()
     }
+  })
+
+  it("lets no connection without a request hold up the end, in whichever part of its handshake", async () => {
+    const gateway = await startGateway({
+      settings: {
+        ...settings({ cert: "server.pem", key: "server.key" }),
+        GATEWAY_HEADERS_TIMEOUT: "30 seconds",
+        GATEWAY_DRAIN_TIMEOUT: "20 seconds"
+      }
+    })
+    const silent = raw(gateway.port)
+    const begun = raw(gateway.port)
+    begun.write(Buffer.from([22, 3, 1, 2, 0, 1]))
+    const done = connect({ host: "127.0.0.1", port: gateway.port, ca: text("ca.pem") })
+    await new Promise((resolve) => done.on("error", () => {}).once("secureConnect", resolve))
+    // The server takes connections in their order.
+    assert.strictEqual(await health(gateway.port), 200)
+    const startedAt = Date.now()
+    await gateway.stop()
+    assert.isBelow(Date.now() - startedAt, 3000)
+    await silent.closed()
+    await begun.closed()
   })
 
   it("refuses to start with half of what it needs, and says what", async () => {
