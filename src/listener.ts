@@ -94,6 +94,7 @@ const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
     const connected = files === undefined ? "connection" : "secureConnection"
     drainOpenReplies(server, guardSockets(server, connected), {
       drain: Duration.toMillis(settings.drainTimeout),
+      headers: Duration.toMillis(settings.headersTimeout),
       most: Duration.toMillis(settings.requestCeiling)
     })
     // Node would refuse it without a body and an ID.

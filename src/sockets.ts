@@ -102,14 +102,18 @@ const unsentOf = ([reply]: Iterable<ServerResponse>): ServerResponse | undefined
 /**
  * When the listener closes, Node closes idle connections, and counts those with unsent replies among them. So they are closed when
  * no reply is unsent, or after `drain` milliseconds; and again as replies end, because one that becomes idle later would hold up
- * the end.
+ * the end. Requests whose headers are not whole are ended after `headers` milliseconds, which Node no longer does then.
  */
-const closeIdle = (server: Server, connections: Connections, drain: number) => {
+const closeIdle = (server: Server, connections: Connections, drain: number, headers: number) => {
   const close = server.closeIdleConnections.bind(server)
-  let deadline: NodeJS.Timeout | undefined
-  server.once("close", () => clearTimeout(deadline))
+  const late = Object.assign(new Error("headers"), { code: "ERR_HTTP_REQUEST_TIMEOUT" })
+  const endLate = () => {
+    for (const [socket, replies] of connections) if (replies.size === 0) server.emit("clientError", late, socket)
+  }
+  let deadlines: ReadonlyArray<NodeJS.Timeout> | undefined
+  server.once("close", () => deadlines?.forEach(clearTimeout))
   server.closeIdleConnections = () => {
-    deadline ??= setTimeout(close, drain)
+    deadlines ??= [setTimeout(close, drain), setTimeout(endLate, headers)]
     if (![...connections.values()].some(unsentOf)) close()
   }
   // Many streams may end in the same turn.
@@ -166,12 +170,15 @@ const endStalled = (server: Server, connections: Connections, most: number) => {
   server.once("close", () => clearInterval(timer))
 }
 
-/** `drain`: how long callers have to take their replies when the listener closes. `most`: how long they have otherwise. Milliseconds. */
+/**
+ * `drain`: how long callers have to take their replies when the listener closes, `headers`: to send their headers then. `most`:
+ * how long they have for a reply otherwise. Milliseconds.
+ */
 export const drainOpenReplies = (
   server: Server,
   connections: Connections,
-  { drain, most }: { readonly drain: number; readonly most: number }
+  { drain, headers, most }: { readonly drain: number; readonly headers: number; readonly most: number }
 ) => {
-  closeIdle(server, connections, drain)
+  closeIdle(server, connections, drain, headers)
   endStalled(server, connections, most)
 }

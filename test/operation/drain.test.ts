@@ -109,6 +109,22 @@ describe.concurrent("SIGTERM", () => {
       await gateway.stop()
     }
   })
+
+  it("gives a request whose headers are not whole the time for them, and no more", async () => {
+    const gateway = await serve({ GATEWAY_HEADERS_TIMEOUT: "1 second" })
+    try {
+      const half = raw(gateway.port)
+      half.write("GET /hea")
+      await get(`${gateway.url}/health`)
+      const startedAt = Date.now()
+      gateway.kill("SIGTERM")
+      await half.until(/^HTTP\/1.1 408 .*too long/s)
+      assert.strictEqual((await gateway.ended).code, 0)
+      assert.isBelow(Date.now() - startedAt, 5000)
+    } finally {
+      await gateway.stop()
+    }
+  })
 })
 
 describe.concurrent("a reply that is written, and that its caller has not taken", () => {
