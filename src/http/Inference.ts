@@ -19,7 +19,7 @@ import { limitsStreams, limitsUse } from "../limits/limits.ts"
 import { Quota } from "../limits/Quota.ts"
 import { RateLimit } from "../limits/RateLimit.ts"
 import { Settings } from "../Settings.ts"
-import type { Counts, NamesModel, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
+import type { Counts, NamesModel, Prepared, Ready, ScreenedTool, Surface } from "../surfaces/Surface.ts"
 import { adjustedHeaders } from "../vendors/adjustments.ts"
 import { inSlices } from "../wire/slices.ts"
 import { bodyReader } from "./body.ts"
@@ -93,7 +93,11 @@ const make = Effect.gen(function* () {
     const readBody = bodyReader(surface, settings)
     const { protocol, purpose } = surface
     // On surfaces for which the operator wants it.
-    const toolsOf = settings.screenSurfaces.has(surfaceOf(purpose)) ? surface.tools : undefined
+    const screens = settings.screenSurfaces.has(surfaceOf(purpose))
+    const refuseTools = Effect.fnUntraced(function* (tools: ReadonlyArray<ScreenedTool> | undefined) {
+      const refusal = screens && tools !== undefined && (yield* inSlices(screen(tools, settings.screenMode)))
+      if (refusal) return yield* new GatewayError({ reason: "invalid", message: refusal.message, code: "screen" })
+    })
 
     const answer = (
       { prepared, route }: Ready<P>,
@@ -127,15 +131,13 @@ const make = Effect.gen(function* () {
         const found = yield* resolve(body.model)
         record.route = found
         yield* Effect.fromResult(permits(caller, found))
-        const refusal = toolsOf && (yield* inSlices(screen(toolsOf(body), settings.screenMode)))
-        if (refusal !== undefined) {
-          return yield* new GatewayError({ reason: "invalid", message: refusal.message, code: "screen" })
-        }
+        yield* refuseTools(surface.tools?.(body))
         const { id, startedAt } = record
         const arrival = { id, startedAt, headers: httpRequest.headers, inputEstimate }
         const preparing = (request: Request) => (route: Route) => surface.prepare(request, route, arrival)
         // Before the guards, which are not asked about what is not sent.
         const asked = yield* resend.prepare(found, preparing(body))
+        yield* refuseTools(asked.prepared.rewrittenTools)
         const unguarded: GuardedRequest<Request> = { request: body }
         const { emptied, replyGuards, request } =
           guarding === undefined ? unguarded : yield* guarding.request(surface, body, record)

@@ -48,6 +48,8 @@ export interface Prepared {
   readonly maxOutput: number | undefined
   /** What was changed of the request, as `name:from->to` or `name:removed`; for the header `x-gateway-adjusted`. */
   readonly adjusted?: ReadonlySet<string> | undefined
+  /** Tools whose schemas were rewritten: references may lead elsewhere in them, so they are screened, too. */
+  readonly rewrittenTools?: ReadonlyArray<ScreenedTool> | undefined
   /** What was changed of thinking, on the messages surface; for the header `x-gateway-thinking-adjusted`. */
   readonly thinkingAdjusted?: ReadonlySet<string> | undefined
 }

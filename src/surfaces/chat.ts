@@ -10,12 +10,12 @@ import { choiceOf, toolsOf } from "../vendors/chatRequest.ts"
 import type { Dialect, ReplyReader } from "../vendors/Dialect.ts"
 import { dialectOf, reportLeftOut } from "../vendors/dialects.ts"
 import { jsonTexts } from "../vendors/toolCalls.ts"
-import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../wire/json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { plainPaths, strip } from "../wire/strip.ts"
 import { isNothing, ownFields, refuseCloudFields, refuseOutside } from "./boundary.ts"
 import { type Asked, chatAnswer, chatProtocol } from "./chatReply.ts"
 import { apiError } from "./errorResponse.ts"
-import type { Counts, Prepared, Surface } from "./Surface.ts"
+import type { Counts, Prepared, ScreenedTool, Surface } from "./Surface.ts"
 
 interface PreparedChat extends Prepared, Asked {
   readonly reader: () => ReplyReader
@@ -109,6 +109,19 @@ const readerFor = (dialect: Dialect, route: Route, request: ChatRequest): (() =>
   return () => dialect.reader(route, kept)
 }
 
+/** The tools of a vendor's body whose parameters are not the caller's own any more. */
+const rewrittenTools = (request: ChatRequest, { tools }: JsonObject): ReadonlyArray<ScreenedTool> => {
+  const given = new Set<unknown>(toolsOf(request).map(({ function: { parameters } }) => parameters))
+  return arrayOf(tools)
+    .map(objectOf)
+    .flatMap((tool) => [tool, objectOf(tool.function), ...arrayOf(tool.functionDeclarations).map(objectOf)])
+    .map(({ input_schema, name, parameters, parametersJsonSchema }) => ({
+      name: textOf(name) ?? "",
+      schema: parameters ?? input_schema ?? parametersJsonSchema
+    }))
+    .filter(({ schema }) => schema !== undefined && !given.has(schema))
+}
+
 /** The body without the fields that the deployment does not take, which are reported unless they ask for nothing. */
 const stripped = (body: JsonObject, route: Route, adjusted: Adjusted): JsonObject => {
   const refused = plainPaths(route.refused)
@@ -144,6 +157,7 @@ export const chat: Surface<ChatRequest, PreparedChat, ApiError> = {
       operation: route.deployment.api,
       bodies: [stripped(body, route, adjusted)],
       adjusted,
+      rewrittenTools: rewrittenTools(request, body),
       stream: request.stream === true,
       maxOutput: reservedOutput(route.deployment.api, body, route.model),
       reader: readerFor(dialect, route, request),

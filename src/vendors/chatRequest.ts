@@ -16,10 +16,11 @@ export const commonFields: ReadonlyArray<string> = [
   ...["temperature", "top_p", "stop", "tools", "tool_choice", "parallel_tool_calls", "response_format"]
 ]
 
-/** A tool's parameters as a schema of type object, also where the caller gave none (docs/decisions.md#small-inputs). */
+/** A tool's parameters as a schema of type object, also where the caller gave none (docs/decisions.md#small-inputs); shared where they are one. */
 export const parametersOf = (tool: Tool): JsonObject => {
   const given = tool.function.parameters ?? {}
-  return { ...given, type: "object", properties: objectOf(given.properties) }
+  const properties = objectOf(given.properties)
+  return given.type === "object" && given.properties === properties ? given : { ...given, type: "object", properties }
 }
 
 /** The same for Anthropic: no combined schema at the root, and keywords of the current draft. What changes is named. */

@@ -24,7 +24,10 @@ const mapFields = (fields: JsonObject, other: (value: Json, name: string) => Jso
 const changed = (schema: JsonObject, change: Change): JsonObject => {
   const inside = (value: Json, keyword = ""): Json => {
     if (valueKeywords.has(keyword)) return value
-    if (Array.isArray(value)) return value.some(isObject) ? value.map((item) => inside(item)) : value
+    if (Array.isArray(value)) {
+      const items = value.map((item) => inside(item))
+      return items.every((item, at) => item === value[at]) ? value : items
+    }
     if (!isObject(value)) return value
     return maps.has(keyword) ? mapFields(value, (inner) => inside(inner)) : changed(value, change)
   }

@@ -61,6 +61,43 @@ describe("the screen", () => {
     })
   )("refuses one in %s", (_, parameters) => refuses(offer(functionTool("f", parameters)), "f", "webhook"))
 
+  const hidden = object({ webhook: string })
+  it.each(
+    Object.entries({
+      "a tuple that is renamed": object({
+        a: { $ref: "#/properties/b/default/items/0" },
+        b: { default: { items: [{}], prefixItems: [hidden] } }
+      }),
+      "an example that is rewritten": object({
+        a: { $ref: "#/properties/b/example/prefixItems/0" },
+        b: { example: { items: [hidden] } }
+      }),
+      "a bound that is rewritten": object({
+        a: { $ref: "#/properties/b/example/exclusiveMinimum" },
+        b: { example: { minimum: hidden, exclusiveMinimum: true } }
+      }),
+      "properties that come to the root": {
+        anyOf: [object({ a: { $ref: "#/properties/b/default" }, b: { default: hidden } })]
+      },
+      "branches that become a definition": {
+        anyOf: [
+          object({
+            a: { $ref: "#/anyOf/0/properties/b" },
+            b: { default: hidden },
+            c: { $ref: "#/$defs/branches/anyOf/0/properties/b/default" }
+          })
+        ]
+      },
+      "a definition that becomes the root": {
+        $ref: "#/$defs/x",
+        $defs: { x: object({ a: { $ref: "#/properties/b/default" }, b: { default: hidden } }) }
+      }
+    })
+  )("refuses one to which a reference leads only in what is sent: %s", async (what, parameters) => {
+    const ids = what.endsWith("becomes the root") ? ["gemini-3-flash:il2"] : [model, "gpt-5.1:il5", "gpt-5.6-terra:il5"]
+    for (const id of ids) await refuses(chat(id, "hi", { tools: [functionTool("f", parameters)] }), "f", "webhook")
+  })
+
   it("passes names that are only values, and the names that are allowed", async () => {
     const parameters = {
       ...object({
