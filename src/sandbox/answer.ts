@@ -2,7 +2,8 @@
 import { Record } from "effect"
 import type { Directives } from "./directives.ts"
 import { type JsonObject, objectOf, parseObject } from "./json.ts"
-import { keysIn, schemaSample } from "./schemaSample.ts"
+import { keysIn } from "./jsonKeys.ts"
+import { schemaSample } from "./schemaSample.ts"
 import { beginning, countTokens, words } from "./tokens.ts"
 import type { Tool, Turn } from "./turn.ts"
 

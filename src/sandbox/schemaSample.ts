@@ -1,12 +1,18 @@
 /** A value that a JSON Schema accepts, made from the prompt. */
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, stringOf } from "./json.ts"
+import { patternSample } from "./patternSample.ts"
 import { beginning } from "./tokens.ts"
 
 /** Capitalised words, but for those that begin a sentence. */
 const NAME = /(?<!^|[.?!:]\s{1,2})\p{Lu}[\p{L}'-]+(?: \p{Lu}[\p{L}'-]*)*/gu
 
-const allIn = (text: string, pattern: RegExp): Array<string> =>
+export const allIn = (text: string, pattern: RegExp): Array<string> =>
   [...text.matchAll(pattern)].map(([whole, group]) => group ?? whole)
+
+const isDate = (text: string): boolean => {
+  const time = Date.parse(text)
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text)
+}
 
 /** Values in a prompt. Quoted text, names and numbers are used once each. */
 const finds = (prompt: string) => {
@@ -18,7 +24,7 @@ const finds = (prompt: string) => {
     numbers: all(/(?<![\w-])-?\d+(?:\.\d+)?(?![\w-])/g).map(Number),
     url: all(/\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>)\]]+/gi)[0],
     email: all(/[\w.+-]+@[\w-]+\.[\w.]+\w/g)[0],
-    date: all(/\b\d{4}-\d{2}-\d{2}\b/g)[0],
+    date: all(/\b\d{4}-\d{2}-\d{2}\b/g).find(isDate),
     /** Values that may still be made: a schema that refers to itself in many places has no end. */
     left: 5000,
     /** Characters of schemas that may still be read again where they are referred to, and of texts that may still be made. */
@@ -27,36 +33,67 @@ const finds = (prompt: string) => {
 }
 type Finds = ReturnType<typeof finds>
 
-/** The longest string for a `minLength`, in characters. */
+/** The longest string and list that are made for a `minLength` or `minItems`. */
 const MAX_LENGTH = 64 * 1024
+const MAX_ITEMS = 1000
+/** Characters of a regular expression that is read. */
+const MAX_PATTERN = 500
 
 const sampleString = (schema: JsonObject, name: string, found: Finds): string => {
   const { url, email, date = "2026-01-31", quoted, names, prompt } = found
+  const least = Math.min(numberOf(schema.minLength) ?? 0, MAX_LENGTH)
+  const { pattern } = schema
+  if (typeof pattern === "string" && pattern.length <= MAX_PATTERN) {
+    const matching = patternSample(pattern, least)
+    found.work -= 20 * pattern.length + (matching?.length ?? 0)
+    if (matching !== undefined) return matching
+  }
   const formats = Object.entries({
     date,
     time: "12:00:00Z",
     "date-time": `${date}T12:00:00Z`,
+    duration: "P1D",
     email: email ?? "someone@example.gov",
+    hostname: "www.example.gov",
     uri: url ?? "urn:example:sandbox",
     uuid: "00000000-0000-4000-8000-000000000000",
-    ipv4: "192.0.2.1"
+    ipv4: "192.0.2.1",
+    ipv6: "2001:db8::1"
   })
   const format = formats.find(([name]) => name === schema.format)?.[1]
   if (format !== undefined) return format
   const hint = `${name} ${stringOf(schema.description)}`.toLowerCase()
-  if (url !== undefined && /\b(?:url|uri|link|endpoint)\b/.test(hint)) return url
-  if (email !== undefined && /\be-?mail|recipient\b/.test(hint)) return email
-  if (found.date !== undefined && /\b(?:date|day)\b/.test(hint)) return date
-  const asks = /quer|question|prompt|search|text|task/.test(hint)
-  const text = quoted.shift() ?? (asks ? prompt : names.shift()) ?? prompt
-  const long = text.padEnd(Math.min(numberOf(schema.minLength) ?? 0, MAX_LENGTH), "x")
+  const hinted = [
+    /\b(?:url|uri|link|endpoint)\b/.test(hint) && url,
+    /\be-?mail|recipient\b/.test(hint) && email,
+    /\b(?:date|day)\b/.test(hint) && found.date,
+    quoted.length === 0 && /quer|question|prompt|search|text|task/.test(hint) && prompt
+  ].find((text) => typeof text === "string")
+  const text = (hinted ?? quoted.shift() ?? names.shift() ?? prompt) || name || "sandbox"
+  const characters = Array.from(text).slice(0, numberOf(schema.maxLength) ?? MAX_LENGTH)
+  const long = characters.join("") + "x".repeat(Math.max(0, least - characters.length))
   found.work -= long.length
-  return beginning(long, numberOf(schema.maxLength) ?? MAX_LENGTH) || name || "sandbox"
+  return long
 }
 
-const sampleNumber = ({ minimum, maximum }: JsonObject, { numbers }: Finds): number => {
-  const low = numberOf(minimum) ?? Number.MIN_SAFE_INTEGER
-  return Math.min(Math.max(numbers.shift() ?? 1, low), numberOf(maximum) ?? Number.MAX_SAFE_INTEGER)
+/** The number that the prompt has next, or one that the bounds take. */
+const sampleNumber = (schema: JsonObject, { numbers }: Finds, isWhole: boolean): number => {
+  const bound = (name: string, otherwise: number) => numberOf(schema[name]) ?? otherwise
+  const [above, below] = [bound("exclusiveMinimum", -Infinity), bound("exclusiveMaximum", Infinity)]
+  const [low, high] = [Math.max(bound("minimum", above), above), Math.min(bound("maximum", below), below)]
+  const multiple = bound("multipleOf", 1)
+  const step = isWhole ? Math.ceil(multiple) : multiple
+  const takes = (value: number) =>
+    (isWhole ? Number.isInteger(value) : Number.isFinite(value)) &&
+    value > above &&
+    value >= low &&
+    value < below &&
+    value <= high &&
+    (schema.multipleOf === undefined || Number.isInteger(value / multiple))
+  const wanted = numbers.shift() ?? 1
+  const clamped = Math.min(Math.max(wanted, low), high)
+  const nearest = Math.round(clamped / step) * step
+  return [wanted, clamped, nearest, nearest + step, nearest - step, (low + high) / 2].find(takes) ?? wanted
 }
 
 const typeOf = ({ type: declared, properties, prefixItems, items = prefixItems }: JsonObject): string => {
@@ -68,16 +105,37 @@ const typeOf = ({ type: declared, properties, prefixItems, items = prefixItems }
 
 const into = (at: Json | undefined, step: string) => objectOf(at)[step.replaceAll("~1", "/").replaceAll("~0", "~")]
 
-/** A schema with what it refers to, its first branches and its parts. */
-const partsOf = (given: Json | undefined, root: JsonObject, found: Finds, depth = 0): ReadonlyArray<JsonObject> => {
-  if (depth > 12 || found.work < 0) return []
-  const { $ref, anyOf, oneOf, allOf, ...own } = objectOf(given)
-  const steps = typeof $ref === "string" ? $ref.split("/").slice(1) : undefined
-  const target = steps?.reduce<Json | undefined>(into, root)
+/** What a schema refers to. */
+const targetOf = ({ $ref }: JsonObject, root: JsonObject, found: Finds): Json | undefined => {
+  const target = typeof $ref === "string" ? $ref.split("/").slice(1).reduce<Json | undefined>(into, root) : undefined
   if (target !== undefined) found.work -= JSON.stringify(target).length
-  const branches = [anyOf, oneOf].map((list) => arrayOf(list).find((one) => objectOf(one).type !== "null"))
+  return target
+}
+
+/** Values within each other. From `LEAN` on only what a schema demands is made, so that one that refers to itself ends. */
+const [LEAN, DEEPEST] = [5, 12]
+
+const isNull = (schema: Json): boolean => objectOf(schema).type === "null"
+
+/** A schema with what it refers to, one of its branches and its parts. */
+const partsOf = (
+  given: Json | undefined,
+  root: JsonObject,
+  found: Finds,
+  lean: boolean,
+  depth = 0
+): ReadonlyArray<JsonObject> => {
+  if (depth > DEEPEST || found.work < 0) return []
+  const { anyOf, oneOf, allOf, ...own } = objectOf(given)
+  const target = targetOf(own, root, found)
+  const ends = (branch: Json) => !JSON.stringify(targetOf(objectOf(branch), root, found) ?? branch).includes('"$ref"')
+  const branches = [anyOf, oneOf].map((list) => {
+    const all = arrayOf(list)
+    const others = all.filter((one) => !isNull(one))
+    return lean ? (all.find(isNull) ?? others.find(ends)) : (others[0] ?? all[0])
+  })
   const others = [target, ...branches, ...arrayOf(allOf)].filter((inner) => inner !== undefined)
-  return [own, ...others.flatMap((inner) => partsOf(inner, root, found, depth + 1))]
+  return [own, ...others.flatMap((inner) => partsOf(inner, root, found, lean, depth + 1))]
 }
 
 /** Later ones go over earlier ones, but all have their properties. */
@@ -89,34 +147,36 @@ const joined = (parts: ReadonlyArray<JsonObject>): JsonObject => {
 }
 
 const sample = (given: Json | undefined, name: string, root: JsonObject, found: Finds, depth: number): Json => {
-  if (depth > 12 || found.left-- <= 0 || found.work < 0) return null
+  if (depth > DEEPEST || found.left-- <= 0 || found.work < 0) return null
   if (!isObject(given)) return found.prompt
+  const lean = depth > LEAN
   const deeper = (inner: Json | undefined, as = name) => sample(inner, as, root, found, depth + 1)
-  const node = joined(partsOf(given, root, found))
+  const node = joined(partsOf(given, root, found, lean))
   if (node.const !== undefined) return node.const
   const values = arrayOf(node.enum)
   if (values.length > 0) {
     const lower = found.prompt.toLowerCase()
     return values.find((value) => typeof value === "string" && lower.includes(value.toLowerCase())) ?? values[0] ?? null
   }
+  if (lean && (node.nullable === true || arrayOf(node.type).includes("null"))) return null
   switch (typeOf(node)) {
     case "object": {
-      const required = new Set(arrayOf(node.required))
-      const all = Object.entries(objectOf(node.properties))
+      const required = new Set(arrayOf(node.required).map(stringOf))
+      const properties = objectOf(node.properties)
       // Without `required` every property is filled: an empty object would be of no use to a caller.
-      const wanted = all.filter(([key]) => required.size === 0 || required.has(key))
-      return Object.fromEntries(wanted.map(([key, value]) => [key, deeper(value, key)]))
+      const wanted = required.size > 0 || lean ? [...required] : Object.keys(properties)
+      return Object.fromEntries(wanted.map((key) => [key, deeper(properties[key] ?? node.additionalProperties, key)]))
     }
     case "array": {
       const first = arrayOf(node.prefixItems ?? node.items)
-      const length = Math.max(numberOf(node.minItems) ?? 1, first.length, 1)
-      const most = Math.min(numberOf(node.maxItems) ?? 20, 20)
+      const length = Math.max(numberOf(node.minItems) ?? (lean ? 0 : 1), first.length)
+      const most = Math.min(numberOf(node.maxItems) ?? MAX_ITEMS, MAX_ITEMS)
       return Array.from({ length: Math.min(length, most) }, (_, at) => deeper(first[at] ?? node.items))
     }
     case "integer":
-      return Math.round(sampleNumber(node, found))
+      return sampleNumber(node, found, true)
     case "number":
-      return sampleNumber(node, found)
+      return sampleNumber(node, found, false)
     case "boolean":
       return node.default ?? true
     case "null":
@@ -130,40 +190,3 @@ const sample = (given: Json | undefined, name: string, root: JsonObject, found: 
 export const schemaSample = (schema: JsonObject, prompt: string): Json =>
   // Some patterns take quadratic time.
   sample(schema, "", schema, finds(beginning(prompt, 2000)), 0)
-
-// The keys that a prompt names for the JSON that it asks for without a schema.
-
-/** Characters of a prompt that are read, and keys of it that are used. */
-const READ = 64 * 1024
-const MOST = 16
-
-/** `{"city": …}` */
-const shown = /["'`](\w[\w-]{0,63})["'`]\s*:/g
-/** `keys: name, age`, `the fields "city" and "days"` */
-const listed = /\b(?:key|field|propert(?:y|ie))s?\b([^.;:?!\n]{0,20}:)?([^.;?!\n]*)/gi
-const quoted = /["'`](\w[\w-]{0,63})["'`]/g
-const beforeNames = /^\s*(?:(?:called|named|are|is|must be|should be|the|following|of)\s+)*/i
-
-/** Names at the beginning of a list; a word after a name ends it: `name and age of each person`. */
-const namesIn = (list: string): ReadonlyArray<string> => {
-  const names: Array<string> = []
-  for (const entry of list.replace(beforeNames, "").split(/\s*(?:,|\band\b|\bor\b|&)\s*/)) {
-    const [, name, rest = ""] = /^["'`]?([A-Za-z_][\w-]{0,63})["'`]?(.*)$/.exec(entry) ?? []
-    if (name !== undefined) names.push(name)
-    if (rest.trim() !== "") break
-  }
-  return names
-}
-
-/** In order, each once; none where the prompt names none. */
-export const keysIn = (prompt: string): ReadonlyArray<string> => {
-  // A run of blanks takes the pattern between names quadratic time.
-  const text = prompt.slice(0, READ).replace(/[^\S\n]+/g, " ")
-  const inLists = [...text.matchAll(listed)].flatMap(([, , list = ""]) => {
-    const bare = namesIn(list)
-    const inQuotes = allIn(list, quoted)
-    return bare[0] === inQuotes[0] || bare.length === 0 ? inQuotes : bare
-  })
-  const found = [allIn(text, shown), inLists, allIn(text, quoted)]
-  return [...new Set(found.find((keys) => keys.length > 0))].slice(0, MOST)
-}

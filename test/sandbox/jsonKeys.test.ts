@@ -1,7 +1,7 @@
 import { assert, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { keysIn } from "../../src/sandbox/jsonKeys.ts"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
-import { keysIn } from "../../src/sandbox/schemaSample.ts"
 import { processorTime } from "../support/processorTime.ts"
 import { openai, post } from "./support.ts"
 
