@@ -198,13 +198,14 @@ export const ocsfEvent = (record: UsageRecord | AuditEvent, { after, instance, p
   return { digest, event: { ...event, attestation_list: [{ ...attestation, fingerprint: fingerprint(digest) }] } }
 }
 
-/** What an event says of its place, the digest that it names and the one that it has; undefined for anything else. */
+/** What an event says of its place, its digest, and whether it names that one; undefined for anything else. */
 export const ocsfPlace = (event: JsonObject) => {
   const { attestation_list, metadata } = event
   const [attestation, ...others] = arrayOf(attestation_list)
   if (!isObject(attestation) || !isObject(metadata) || !isShallow(event)) return undefined
-  const { fingerprint, signatures, ...rest } = attestation
+  const { fingerprint: named, signatures, ...rest } = attestation
   const before = objectOf(rest.prev_event)
+  const digest = hash("sha256", canonical({ ...event, attestation_list: [rest, ...others] }), "hex")
   return {
     place: {
       instance: rest.chain_uid,
@@ -212,8 +213,8 @@ export const ocsfPlace = (event: JsonObject) => {
       prev: objectOf(before.fingerprint).value,
       after: metadata.sequence === 1 ? before.uid : undefined
     },
-    named: objectOf(fingerprint).value,
-    digest: hash("sha256", canonical({ ...event, attestation_list: [rest, ...others] }), "hex")
+    digest,
+    isNamed: canonical(objectOf(named)) === canonical(fingerprint(digest))
   }
 }
 

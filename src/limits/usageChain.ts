@@ -58,8 +58,12 @@ export const readVerifier = Effect.fnUntraced(function* (path: string) {
   const key = yield* keyIn(path, createPublicKey, "public key")
   return {
     key: nameOf(key),
-    isSigned: (text: string, signature: string) =>
-      verify("sha256", Buffer.from(text), { key, dsaEncoding }, Buffer.from(signature, "base64url"))
+    isSigned: (text: string, signature: string) => {
+      const bytes = Buffer.from(signature, "base64url")
+      // Of the last letter some bits do not count.
+      const isExact = bytes.toString("base64url") === signature
+      return isExact && verify("sha256", Buffer.from(text), { key, dsaEncoding }, bytes)
+    }
   }
 })
 export type Verifier = Effect.Success<ReturnType<typeof readVerifier>>
@@ -87,9 +91,12 @@ export interface ChainOptions {
   readonly signer?: Signer | undefined
 }
 
-/** What a signature is of: its record's place, the digest of what stands before, and whether it is the last record. */
-export const signedText = ({ instance, prev, seq }: Pick<Link, "instance" | "seq" | "prev">, last: boolean): string =>
-  `${instance}:${seq}:${prev}${last ? ":last" : ""}`
+/** What a signature is of: its record's place, the digest of what stands before, its time, and whether it is the last record. */
+export const signedText = (
+  { instance, prev, seq }: Pick<Link, "instance" | "seq" | "prev">,
+  time: string,
+  last: boolean
+) => `${instance}:${seq}:${prev}:${time}${last ? ":last" : ""}`
 
 /** A new chain. `before`: what stood last in the file when the process started. */
 export const makeChain = (
@@ -117,9 +124,9 @@ export const makeChain = (
   const seal = (last: boolean): string => {
     if (signer === undefined) return ""
     sealed = seq + 1
-    const signature = signer.sign(signedText({ instance, seq: sealed, prev: digest }, last))
-    const detail = { key: signer.key, signature, ...(last ? { last: "true" } : {}) }
-    return link(eventOf({ audit: "chain.signed", outcome: "success", detail }))
+    const event = eventOf({ audit: "chain.signed", outcome: "success" })
+    const signature = signer.sign(signedText({ instance, seq: sealed, prev: digest }, event.time, last))
+    return link({ ...event, detail: { key: signer.key, signature, ...(last ? { last: "true" } : {}) } })
   }
   /** Whether a record came after what was signed last. */
   const isUnsigned = () => seq > sealed
@@ -139,6 +146,24 @@ const Link = Schema.Struct({
 export type Link = typeof Link.Type
 const isLink = Schema.is(Link)
 
+/** A record that signs: none of what it holds is unsigned, but what it always holds. */
+export const readSeal = Schema.decodeUnknownOption(
+  Schema.Struct({
+    time: Schema.String,
+    audit: Schema.Literal("chain.signed"),
+    outcome: Schema.Literal("success"),
+    actor: Schema.Struct({ kind: Schema.Literal("gateway") }),
+    detail: Schema.Struct({
+      key: Schema.String,
+      signature: Schema.String,
+      last: Schema.optional(Schema.Literal("true"))
+    }),
+    ...Link.fields,
+    prev: Schema.optional(Schema.String)
+  }),
+  { onExcessProperty: "error" }
+)
+
 /**
  * The place of a record and its digest, of its line and what was parsed of it; undefined for one that has none, or whose place makes
  * no sense. `isWhole` is false where the record names another digest for itself.
@@ -149,7 +174,7 @@ export const linkOf = (line: string, record: unknown) => {
   if (found === undefined) return undefined
   const link = { ...found.place, prev: found.place.prev ?? noDigest }
   // Of a name that stands twice other readers may take the other value.
-  const isWhole = found.digest === found.named && Result.isSuccess(runNow(parseFile(line)))
+  const isWhole = found.isNamed && Result.isSuccess(runNow(parseFile(line)))
   return isLink(link) ? { link, digest: found.digest, isWhole } : undefined
 }
 export type Linked = NonNullable<ReturnType<typeof linkOf>>

@@ -126,6 +126,25 @@ describe.each(["gateway", "ocsf"] as const)("a signed chain in the form %s", (fo
     }
   })
 
+  it("shows each byte that is changed of the last signature's own record", async () => {
+    const [before, line] = [lines.slice(5, 6), lines[6] ?? ""]
+    const { covered } = await check([...before, line])
+    // Every third is enough for every field.
+    for (let place = 0; place < line.length; place += 3) {
+      const changed = `${line.slice(0, place)}${line[place] === "7" ? "8" : "7"}${line.slice(place + 1)}`
+      const found = await check([...before, changed])
+      assert.isTrue(found.breaks > 0 || found.covered !== covered, `${place} of ${changed}`)
+    }
+  })
+
+  it("has no record beside it that no key has signed", async () => {
+    const { breaksAt } = await check([JSON.stringify(record(9)), ...lines])
+    assert.deepStrictEqual(
+      breaksAt.map(({ kind, place }) => [kind, place.line]),
+      [["unchained", 1]]
+    )
+  })
+
   it("shows the key of somebody else, and a chain that was written anew", async () => {
     const wrong = await check(lines, other.pub)
     assert.isAbove(wrong.breaks, 0)

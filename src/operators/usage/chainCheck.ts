@@ -3,9 +3,9 @@
  * Rotated files, restarts and several writers are links; a record that was changed, removed or moved is a break. So is what is
  * missing or open when all has been read: within a chain, at its ends, and between processes.
  */
-import { Array as Arr, Schema } from "effect"
+import { Array as Arr, Option, Schema } from "effect"
 import { recordIn } from "../../limits/ocsf.ts"
-import { headOf, type Linked, linkOf, noDigest, signedText, type Verifier } from "../../limits/usageChain.ts"
+import { headOf, type Linked, linkOf, noDigest, readSeal, signedText, type Verifier } from "../../limits/usageChain.ts"
 import { type JsonObject, readObject } from "../../wire/json.ts"
 import { plural } from "../../wire/plural.ts"
 import {
@@ -150,12 +150,7 @@ const maxNamed = 20
 
 export type Verdict = ReturnType<ReturnType<typeof makeChainChecking>["result"]>
 
-const isSeal = Schema.is(
-  Schema.Struct({
-    audit: Schema.Literal("chain.signed"),
-    detail: Schema.Struct({ key: Schema.String, signature: Schema.String, last: Schema.optional(Schema.String) })
-  })
-)
+const isSeal = Schema.is(Schema.Struct({ audit: Schema.Literal("chain.signed") }))
 
 /**
  * `once`: whether a file can be read but once, so that log lines in it come among the records. `verifier`: the key that must
@@ -168,7 +163,7 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true, 
     /** Written twice after a failed write: not a break. */
     repeated: 0,
     other: 0,
-    /** Records without a chain that stand before the first one with, in their file: of an older release. */
+    /** Records without a chain that stand before the first one with, in their file: of an older release, which signed none. */
     unchained: 0,
     /** Halves of lines that a failed write left, whose record follows: not a break. */
     torn: 0,
@@ -208,15 +203,15 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true, 
     if (!isSeal(record)) return
     if (verifier === undefined) return void counts.unchecked++
     const { instance, seq } = link
-    const { key, signature } = record.detail
-    const last = record.detail.last !== undefined
-    if (verifier.isSigned(signedText(link, last), signature)) {
+    const { detail, time = "" } = Option.getOrUndefined(readSeal(record)) ?? {}
+    const last = detail?.last !== undefined
+    const isOther = detail !== undefined && detail.key !== verifier.key
+    if (detail !== undefined && !isOther && verifier.isSigned(signedText(link, time, last), detail.signature)) {
       const run = runOf(chain, seq)
       if (run !== undefined) run.signed = Math.max(run.signed, seq)
       if (seq > (chain.signed?.seq ?? 0)) chain.signed = { seq, last }
     } else {
-      const text =
-        key === verifier.key ? "has a wrong signature: it was changed" : `is signed with another key (${key})`
+      const text = isOther ? `is signed with another key (${detail.key})` : "has a wrong signature: it was changed"
       report({ kind: "unsigned", place, instance, seq, text })
     }
   }
@@ -245,7 +240,7 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true, 
     if (!("time" in value && "outcome" in value)) {
       counts.other++
       if (once(place.file)) anchor(line, place)
-    } else if (place.file === chainedFile) {
+    } else if (place.file === chainedFile || verifier !== undefined) {
       report({ kind: "unchained", place, text: "is a record without a place in a chain" })
     } else counts.unchained++
   }
