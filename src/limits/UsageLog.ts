@@ -70,8 +70,8 @@ export const appendAudit = Effect.fnUntraced(function* (
   const signer = signingKey === undefined ? undefined : yield* readSigner(signingKey)
   const chain = makeChain(yield* headIn(file), { format, signer })
   const isThere = yield* Effect.mapError(fileSystem.exists(file), fileError("write", file))
-  const text = acts.map((act) => chain.link(eventOf(act))).join("") + chain.seal(true)
-  const appending = Effect.timeoutOrElse((yield* fileSink(file))(text), {
+  const lines = [...acts.map((act) => chain.link(eventOf(act))), chain.seal(true)]
+  const appending = Effect.timeoutOrElse((yield* fileSink(file))(lines), {
     duration: "5 seconds",
     orElse: () => fail("it takes no more: its reader is stalled")
   })
@@ -140,19 +140,17 @@ export const makeUsageLog = Effect.fnUntraced(function* (
     yield* count("stderr", lines.length)
   })
 
-  const write = Effect.fnUntraced(function* (lines: ReadonlyArray<string>) {
-    let torn = ""
-    // What a failed write left behind may be half a line, which must not swallow the next record.
-    yield* Effect.suspend(() => sink(torn + lines.join(""))).pipe(
+  const write = Effect.fnUntraced(function* (lines: Array<string>) {
+    const size = lines.length
+    yield* Effect.suspend(() => sink(lines)).pipe(
       Effect.tapError((error) => {
-        torn = "\n"
         countDiskFailure("usage-log", error)
         return complain(`cannot be written (${writeProblem(error)})`)
       }),
       Effect.retry(Schedule.spaced("1 second")),
-      Effect.onInterrupt(() => spill(lines))
+      Effect.onInterrupt(() => spill(lines)),
+      Effect.ensuring(Effect.suspend(() => count("log", size - lines.length)))
     )
-    yield* count("log", lines.length)
     if (!trouble) return yield* pause
     trouble = false
     yield* Effect.logInfo(`The ${log} log is written again.`)

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { afterEach, assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem, Logger, Metric, Option, PlatformError, References } from "effect"
+import { Effect, FileSystem, Layer, Logger, Metric, Option, PlatformError, References } from "effect"
 import { vi } from "vitest"
 import { writeAtomic } from "../../src/limits/files.ts"
 import { Ledger } from "../../src/limits/Ledger.ts"
@@ -58,11 +58,16 @@ describe.each(codes)("%s", (code, reason, words) => {
     PlatformError.systemError({ _tag: "Unknown", module: "FileSystem", method: "writeFile", cause: failing(code) })
   )
   /** It is full once the gateway runs: nothing is written at the start. */
-  const disk = FileSystem.layerNoop({
-    writeFileString: (_, text) => (text === "" ? Effect.void : refused),
-    open: () => refused,
-    remove: () => Effect.void
-  })
+  const disk = Layer.effect(
+    FileSystem.FileSystem,
+    Effect.map(FileSystem.FileSystem, (files) => {
+      const opened = Effect.map(files.open("/dev/null"), (file) => Object.assign(file, { write: () => refused }))
+      return FileSystem.makeNoop({
+        open: (_, options) => (options?.flag === "a" ? opened : refused),
+        remove: () => Effect.void
+      })
+    })
+  ).pipe(Layer.provide(NodeFileSystem.layer))
 
   it.live("is said of the usage log, and counted", () => {
     const { lines, logged } = listen()

@@ -181,9 +181,9 @@ describe("a usage log with a key", () => {
         Effect.scoped(
           Effect.gen(function* () {
             const { record: add } = yield* makeUsageLog(
-              (more) =>
+              (lines) =>
                 Effect.sync(() => {
-                  text += more
+                  text += lines.splice(0).join("")
                 }),
               { signer }
             )
@@ -215,9 +215,9 @@ describe("a usage log with a key", () => {
     Effect.gen(function* () {
       let text = ""
       const open = yield* Deferred.make<void>()
-      const sink = (more: string) =>
+      const sink = (lines: Array<string>) =>
         Effect.map(Deferred.await(open), () => {
-          text += more
+          text += lines.splice(0).join("")
         })
       yield* Effect.gen(function* () {
         const { record: add } = yield* makeUsageLog(sink, { signer, capacity: 2 })

@@ -48,7 +48,7 @@ const readRecord = (line: string): UsedRecord | "other" | "damaged" => {
   return isObject(value) && ("audit" in value || !("time" in value && "outcome" in value)) ? "other" : "damaged"
 }
 
-/** A failed batch is written again as a whole, so a repeated record is at most a batch behind. */
+/** What earlier versions wrote again after a failed write, a batch as a whole, is at most a batch behind. */
 const repeatWindow = 1024
 const maxInstances = 256
 
