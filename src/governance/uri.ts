@@ -52,8 +52,13 @@ const longestUser = 256
 /** Whether a body names anything: `https://[^\s]+` in a pattern does not. */
 const named = /[\w{%]|[^\0-\x7f]|\[::\]/
 const hostStart = /^(?:[\w[{%$]|[^\0-\x7f])/
-/** Where nothing else tells that a URL is there. */
-const dottedHost = /^(?!["'`])(?:(?:[\w"'`-]|[^\0-\x7f])+(?:\.(?:[\w"'`-]|[^\0-\x7f])+)+|localhost|\[[0-9a-f:]+\])/i
+/** Where nothing else tells that a URL is there: labels with dots between, in every way a URL parser takes, or an address as one number. */
+const label = String.raw`(?:[\w%"'\x60-]|[^\0-\x7f])+`
+const numberedHost = String.raw`localhost|0x[0-9a-f]+|\d{8,10}(?!\d)|\[[0-9a-f:]+\]`
+const dottedHost = new RegExp(
+  String.raw`^(?!["'\x60])(?:${label}(?:(?:[.\u3002\uff0e\uff61]|%2e)${label})+|${numberedHost})`,
+  "i"
+)
 /** A host with a quote, a line break or a sign of another script inside. */
 const splitHost = /^[^\s()<>{}[\]|^\\,;=+&!*]*(?:[^\0-\x7f]|["'`])[\w.%-]*\w\.?(?::\d+)?$|^[\w.%-]*\w\.?(?::\d+)?$/
 
@@ -93,7 +98,8 @@ const otherReadings = (text: string, uri: Uri, end: number, close: number, isNam
   for (const at of users) {
     const from = afterQuotes(text, at + 1, close)
     const last = trimmedEnd(text, from, Math.min(uriEnd(text, from), from < close ? to : from))
-    if (!(isNamed ? hostStart : dottedHost).test(text.slice(from, Math.min(last, from + longestHost)))) continue
+    if (from >= last || !(isNamed ? hostStart : dottedHost).test(text.slice(from, Math.min(close, from + longestHost))))
+      continue
     const user = at - uri.body > longestUser ? "…" : written(text.slice(uri.body, at))
     found.push(`${head}${user}@${text.slice(from, last)}`)
   }

@@ -328,6 +328,9 @@ describe("scan: text that can be read in two ways", () => {
     }
     const [alone = ""] = scanValue(`https://${sign}@evil.com/x`)
     assert.include(["evil.com", "@evil.com"], new URL(alone).host)
+    for (const host of ["%65vil.com", "evil%2ecom", "evil。com", "0x7f000001", "2130706433"]) {
+      assert.isNotEmpty(scanValue(`https://${sign}@${host}/x`), host)
+    }
   })
 
   it.each(["a ", " ", '"', '"x.y', "'", "`x", "<", "\0", "\u3000", "\b", "。", "a".repeat(5000)])(
