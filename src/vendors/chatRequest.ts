@@ -127,9 +127,9 @@ export const startWithUser = <Turn extends { readonly role: string }>(
 ): Result.Result<SystemAndTurns<Turn>, GatewayError> => {
   const [first] = turns
   if (first === undefined) {
-    return system.length === 0
-      ? Result.fail(invalid("messages: at least one message must have content"))
-      : Result.succeed({ system: [], turns: [userTurn(system)] })
+    if (system.length === 0) return Result.fail(invalid("messages: at least one message must have content"))
+    adjusted.changed("messages.role", "system", "user")
+    return Result.succeed({ system: [], turns: [userTurn(system)] })
   }
   if (first.role === "user") return Result.succeed({ system, turns })
   // A caller's history may begin with a greeting.

@@ -73,9 +73,13 @@ describe("turns", () => {
   })
 
   it("say instructions as the user where there is nothing else", () => {
-    const body = say(sonnet, { messages: [{ role: "system", content: "go" }] })
+    const { adjusted, body } = asked(sonnet, { messages: [{ role: "system", content: "go" }] })
     expect(body).not.toHaveProperty("system")
     expect(body.messages).toEqual([{ role: "user", content: [text("go")] }])
+    expect(adjusted).toContain("messages.role:system->user")
+    expect(asked(flash, { messages: [{ role: "developer", content: "go" }] }).adjusted).toContain(
+      "messages.role:system->user"
+    )
     expect(refusal(sonnet, { messages: [user(" ")] }).message).toBe("messages: at least one message must have content")
   })
 
