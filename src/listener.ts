@@ -1,4 +1,5 @@
 /** How connections are taken: Node's server with its limits, in TLS when a certificate is given. */
+import { hash } from "node:crypto"
 import type { Server } from "node:http"
 import { createServer as createTlsServer } from "node:https"
 import type { SecureContextOptions } from "node:tls"
@@ -122,6 +123,11 @@ const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
     kind: "certificate",
     path: files.cert,
     version: ({ ca, cert, key }) => [cert, key, ca].join("\n"),
+    digests: ({ ca, cert }) =>
+      new Map([
+        [files.cert, hash("sha256", String(cert))],
+        ...(files.clientCa === undefined ? [] : [[files.clientCa, hash("sha256", String(ca))] as const])
+      ]),
     ends: ({ ca = "", cert }) => ({
       certificate: endsIn(String(cert)).map((end) => [end]),
       "client-ca": [endsIn(String(ca))]

@@ -29,6 +29,8 @@ interface WatchOptions<A, E extends { readonly message: string }, R> {
   readonly initial: A
   /** The text that says which version of it was read; undefined where there is no file. */
   readonly version: (read: A) => string | undefined
+  /** SHA-256 of each file that it is read from, by path, for audit events; that of its version's text unless given. */
+  readonly digests?: ((read: A) => ReadonlyMap<string, string>) | undefined
   /** When certificates in it end, in milliseconds since the epoch, by what the gauge calls them. */
   readonly ends?: ((read: A) => Readonly<Record<string, ReadonlyArray<Ends>>>) | undefined
   /** Between two looks. */
@@ -51,6 +53,7 @@ export const watchFile = Effect.fnUntraced(function* <A, E extends { readonly me
   read,
   initial,
   version,
+  digests = (read) => new Map([[path, hash("sha256", version(read) ?? "")]]),
   ends = () => ({}),
   every,
   take,
@@ -59,6 +62,7 @@ export const watchFile = Effect.fnUntraced(function* <A, E extends { readonly me
 }: WatchOptions<A, E, R>) {
   const audit = yield* Audit
   let taken = version(initial)
+  let told: ReadonlyMap<string, string> = new Map()
   let problem = ""
   let endsNow = ends(initial)
   const measure = Effect.gen(function* () {
@@ -71,11 +75,16 @@ export const watchFile = Effect.fnUntraced(function* <A, E extends { readonly me
       yield* Number.isFinite(end) ? Metric.update(gauge, (end - now) / 86_400_000) : Metric.remove(gauge)
     }
   })
-  const isRead = () => {
+  /** Each file that is new or another one. */
+  const isRead = (read: A) => {
     if (taken === undefined) return
-    audit({ audit: "file.read", outcome: "success", detail: { kind, path, sha256: hash("sha256", taken) } })
+    const found = digests(read)
+    for (const [path, sha256] of found) {
+      if (told.get(path) !== sha256) audit({ audit: "file.read", outcome: "success", detail: { kind, path, sha256 } })
+    }
+    told = found
   }
-  isRead()
+  isRead(initial)
   if (taken !== undefined) yield* measure
   const look = Effect.gen(function* () {
     const latest = yield* read
@@ -84,7 +93,7 @@ export const watchFile = Effect.fnUntraced(function* <A, E extends { readonly me
       yield* take(latest)
       taken = changed
       endsNow = ends(latest)
-      isRead()
+      isRead(latest)
     }
     problem = ""
     if (taken !== undefined) yield* measure

@@ -1,11 +1,12 @@
 /** The file that names the agency's own detectors (docs/guards.md#the-file). It holds no secret. */
+import { hash } from "node:crypto"
 import { Effect, Result, Schema } from "effect"
 import { authorizedLevels, boundaryExample, parseBoundary } from "../catalog/Level.ts"
 import { type Level, levels } from "../catalog/names.ts"
 import { authorizationOfHost, isVendorHost } from "../catalog/Partition.ts"
 import type { ClientCertificate } from "../cloud/connections.ts"
 import { checkTlsTexts } from "../identity/certificate.ts"
-import { parser, readNamed, readOwnedBeside } from "../limits/files.ts"
+import { beside, parser, readNamed, readOwnedBeside } from "../limits/files.ts"
 import { allUnique, ShortName } from "../limits/KeyFile.ts"
 import { BaseUrl, hostOf, isLoopback, timeBetween } from "../settings/fields.ts"
 import { tlsPolicy } from "../tlsPolicy.ts"
@@ -108,8 +109,12 @@ export const readGuards = Effect.fnUntraced(function* (path: string) {
   const read = yield* Effect.forEach(guards, (guard) =>
     Effect.map(readClient(path, guard), (client): GuardRead => ({ ...guard, client }))
   )
+  const certificates = read.flatMap(({ certificate = "", client }) =>
+    client === undefined ? [] : [[beside(path, certificate), hash("sha256", client.cert)] as const]
+  )
   const version = [text, ...read.flatMap(({ client }) => (client === undefined ? [] : [client.cert, client.key]))]
-  return { guards: read, version: version.join("\n") }
+  const digests = new Map([[path, hash("sha256", text)], ...certificates])
+  return { guards: read, version: version.join("\n"), digests }
 })
 
 /** The levels of which text may be sent to a guard: as declared, and of a cloud's host no more than the partition table says. */

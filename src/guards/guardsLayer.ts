@@ -97,6 +97,7 @@ export const guardsLayer = ({ file, markings, poll = "2 seconds" }: GuardsOption
         kind: "guards",
         path,
         version: ({ version }) => version,
+        digests: ({ digests }) => digests,
         ends: ({ guards }) => ({
           guards: guards.flatMap(({ client }) => endsIn(client?.cert ?? "")).map((end) => [end])
         }),

@@ -1,7 +1,7 @@
 /** The file that says whose tokens and certificates are trusted, and what they may use (docs/identity.md#identity-file). It holds no secret. */
 import { createHash } from "node:crypto"
 import { Effect, Schema } from "effect"
-import { entryOf, parser, readNamed, readOwnedBeside } from "../limits/files.ts"
+import { beside, entryOf, parser, readNamed, readOwnedBeside } from "../limits/files.ts"
 import { allUnique, Name, permissionFields, ShortName } from "../limits/KeyFile.ts"
 import { isLoopback, timeBetween } from "../settings/fields.ts"
 import { inSlices, type Slices } from "../wire/slices.ts"
@@ -128,31 +128,29 @@ export const parseIdentity = parser(IdentityFile, setting, "an identity file")
 
 const sliceBytes = 1024 * 1024
 
-function* digestOf(pieces: ReadonlyArray<Uint8Array>): Slices<string> {
+function* digestOf(bytes: Uint8Array): Slices<string> {
   const digest = createHash("sha256")
-  for (const bytes of pieces) {
-    // Nothing of one file may count as the other's.
-    digest.update(`${bytes.length} `)
-    for (let at = 0; at < bytes.length; at += sliceBytes) {
-      digest.update(bytes.subarray(at, at + sliceBytes))
-      yield
-    }
+  for (let at = 0; at < bytes.length; at += sliceBytes) {
+    digest.update(bytes.subarray(at, at + sliceBytes))
+    yield
   }
   return digest.digest("hex")
 }
 
 /**
- * Reads an identity file, and what the files that it names hold, by those names; they are found from its own folder. `digest` changes
- * with any of them.
+ * Reads an identity file, and what the files that it names hold, by those names; they are found from its own folder. `digests` are of
+ * all, by their paths.
  */
 export const readIdentity = Effect.fnUntraced(function* (path: string) {
   const text = yield* readNamed(path, setting)
   const file = yield* parseIdentity(path, text)
   const contents = new Map<string, Buffer>()
+  const digests = new Map([[path, yield* inSlices(digestOf(Buffer.from(text)))]])
   for (const name of namesIn(file)) {
     const bytes = yield* readOwnedBeside(path, name, (why) => `${path} names ${name}, which cannot be read: ${why}`)
     contents.set(name, bytes)
+    digests.set(beside(path, name), yield* inSlices(digestOf(bytes)))
   }
-  return { file, contents, digest: yield* inSlices(digestOf([Buffer.from(text), ...contents.values()])) }
+  return { file, contents, digests }
 })
 export type ReadIdentity = Effect.Success<ReturnType<typeof readIdentity>>

@@ -163,7 +163,8 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
       yield* watchFile({
         kind: "identity",
         path: file,
-        version: ({ digest }) => digest,
+        version: ({ digests }) => [...digests.values()].join(),
+        digests: ({ digests }) => digests,
         ends: (read) => ({
           identity: (read.file.authorities ?? []).map(({ certificates }) =>
             endsIn(contentOf(read, certificates).toString("latin1"))

@@ -108,13 +108,16 @@ export const readOwned = Effect.fnUntraced(function* (path: string) {
   return file?.bytes.toString("utf8")
 })
 
-/** The bytes of such a file that another names, from its own folder; `unreadable` puts a reason in words. */
+/** Where a file is that another names, from its own folder. */
+export const beside = (path: string, name: string): string => resolve(dirname(path), name)
+
+/** The bytes of such a file that another names; `unreadable` puts a reason in words. */
 export const readOwnedBeside = Effect.fnUntraced(function* (
   path: string,
   name: string,
   unreadable: (why: string) => string
 ) {
-  const at = resolve(dirname(path), name)
+  const at = beside(path, name)
   const file = yield* rephrase(readRegular(at), unreadable)
   yield* requireOwned(at, file)
   return file.bytes

@@ -559,14 +559,14 @@ describe("the identity file", () => {
     Effect.gen(function* () {
       const authorities = ["one", "two"].map((name) => ({ name, certificates: `${name}.pem` }))
       const file = writeIdentity(everybody({ authorities }))
-      const digestOf = Effect.fnUntraced(function* (one: string, two: string) {
+      const digestsOf = Effect.fnUntraced(function* (one: string, two: string) {
         writeFileSync(join(folder, "one.pem"), one)
         writeFileSync(join(folder, "two.pem"), two)
-        return (yield* readIdentity(file)).digest
+        return [...(yield* readIdentity(file)).digests.values()]
       })
-      assert.notStrictEqual(
-        yield* digestOf("first\nsecond\n", "third\n"),
-        yield* digestOf("first\n", "second\nthird\n")
+      assert.notDeepEqual(
+        yield* digestsOf("first\nsecond\n", "third\n"),
+        yield* digestsOf("first\n", "second\nthird\n")
       )
     })
   )
