@@ -2,6 +2,7 @@
 import { Record } from "effect"
 import type { Directives } from "./directives.ts"
 import { type JsonObject, objectOf, parseObject } from "./json.ts"
+import { exampleIn } from "./jsonAsked.ts"
 import { keysIn } from "./jsonKeys.ts"
 import { schemaSample } from "./schemaSample.ts"
 import { beginning, countTokens, words } from "./tokens.ts"
@@ -17,7 +18,7 @@ const COMMON =
 const READ = 64 * 1024
 
 /** The ending of a word of which three letters remain, so that "ping" keeps it. */
-const ENDING = /(?<=\p{L}{3})(?:ing|(?<=[sxz]|ch|sh)es|(?<!s)s)$/u
+const ENDING = /(?<=\p{L}{3})(?:ing|ed|(?<=[sxz]|ch|sh)es|(?<!s)s)$/u
 
 /** Words with a topic, without their endings, with their lengths. */
 const termsOf = (text: string): ReadonlyMap<string, number> => {
@@ -96,16 +97,14 @@ const prose = ({ directives, prompt, results, media, instructions, turns, model 
 const letters = (index: number): string =>
   (index >= 26 ? letters(Math.floor(index / 26) - 1) : "") + String.fromCharCode(97 + (index % 26))
 
-/** JSON without a schema has the keys that the prompt or the instructions name, the first of which has the answer. */
+/** JSON without a schema is like the example that the prompt or the instructions show, or has the keys that they name, the first of which has the answer. */
 const jsonOf = (turn: Turn): JsonObject => {
-  const [first = "answer", ...others] =
-    [turn.prompt, turn.instructions].map(keysIn).find((keys) => keys.length > 0) ?? []
-  const text = { type: "string" }
-  const sample = schemaSample(
-    { type: "object", properties: Object.fromEntries(others.map((key) => [key, text])), required: others },
-    turn.prompt
-  )
-  return { [first]: prose(turn), ...objectOf(sample) }
+  const said = [turn.prompt, turn.instructions]
+  const keys = said.map(keysIn).find((keys) => keys.length > 0) ?? ["answer"]
+  const named = { type: "object", required: keys, additionalProperties: { type: "string" } }
+  const sample = objectOf(schemaSample(said.map(exampleIn).find((one) => one !== undefined) ?? named, turn.prompt))
+  const [first = ""] = Object.keys(sample)
+  return typeof sample[first] === "string" ? { ...sample, [first]: prose(turn) } : sample
 }
 
 const textOf = (turn: Turn): string => {
@@ -113,8 +112,9 @@ const textOf = (turn: Turn): string => {
   if (directives.text !== undefined) return directives.text
   if (directives.events !== undefined)
     return Array.from({ length: directives.events }, (_, index) => `word${letters(index)} `).join("")
-  if (format === "json") return JSON.stringify(jsonOf(turn))
-  return format === undefined ? prose(turn) : JSON.stringify(schemaSample(format, turn.prompt))
+  if (format === undefined) return prose(turn)
+  const json = JSON.stringify(format === "json" ? jsonOf(turn) : schemaSample(format, turn.prompt))
+  return turn.fenced ? `\`\`\`json\n${json}\n\`\`\`` : json
 }
 
 const thoughtsOf = ({ prompt, results }: Turn): string => {

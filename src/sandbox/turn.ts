@@ -1,6 +1,7 @@
 /** The vendor-neutral form of a request: messages, tools and options. */
 import { readDirectives } from "./directives.ts"
-import { isObject, type Json, type JsonObject, objectOf, printed, readObject, textOf } from "./json.ts"
+import { isObject, type Json, type JsonObject, objectOf, printed, textOf } from "./json.ts"
+import { jsonAsked, wantsFence } from "./jsonAsked.ts"
 import { countTokens } from "./tokens.ts"
 
 export interface Tool {
@@ -62,14 +63,6 @@ const costOf = ({ text = "", tokens = 0, call, result }: Part): number =>
   (call === undefined ? 0 : 10 + countTokens(call.name) + countTokens(call.json)) +
   (result === undefined ? 0 : 10 + countTokens(resultText(result.content)))
 
-/** The JSON that instructions ask for in prose: of a schema, or any object. Models without structured output follow this too. */
-export const jsonInstruction = (instructions: string): JsonObject | "json" | undefined => {
-  const asked = /\bconforms? to (?:this|the following) JSON Schema\b/i.exec(instructions)
-  const rest = instructions.slice(asked?.index ?? 0)
-  if (asked !== null) return readObject(rest.slice(rest.indexOf("{"), rest.lastIndexOf("}") + 1))
-  return /^(?:answer|reply|respond) with (?:one|a) JSON object\b/im.test(instructions) ? "json" : undefined
-}
-
 /** The last turn of a conversation, and its prompt tokens, of which `cached` come from a cache. */
 export const readTurn = (messages: ReadonlyArray<Message>, options: Options) => {
   const textsOf = (side: Message["role"]) =>
@@ -86,12 +79,16 @@ export const readTurn = (messages: ReadonlyArray<Message>, options: Options) => 
   const results = parts.flatMap(({ result }) => result ?? [])
   const directives = readDirectives(textIn(parts))
   const instructions = [options.instructions, ...textsOf("system")].filter((text) => text !== "").join("\n")
+  const prompt = readDirectives(users.at(-1) ?? "").rest
+  const asked = [instructions, prompt].map(jsonAsked)
+  const { format = asked.find((one) => one !== undefined) } = options
   const turn = {
     ...options,
     /** The text of the last user message, without directives. */
-    prompt: readDirectives(users.at(-1) ?? "").rest,
+    prompt,
     instructions,
-    format: options.format ?? jsonInstruction(instructions),
+    format: format === "json" ? (asked.find(isObject) ?? format) : format,
+    fenced: options.format === undefined && wantsFence(`${instructions}\n${prompt}`),
     turns: users.length,
     /** The images and documents of the last user message, each as a phrase. */
     media: parts.flatMap(({ media }) => media ?? []),

@@ -8,7 +8,7 @@ import { fileOf, sniff } from "../../src/sandbox/media.ts"
 import { schemaSample } from "../../src/sandbox/schemaSample.ts"
 import { isSigned, signThinking } from "../../src/sandbox/signature.ts"
 import { countTokens, fragments, words } from "../../src/sandbox/tokens.ts"
-import { jsonInstruction, type Message, readTurn, type Turn } from "../../src/sandbox/turn.ts"
+import { type Message, readTurn, type Turn } from "../../src/sandbox/turn.ts"
 import { processorTime } from "../support/processorTime.ts"
 
 const read = (...messages: ReadonlyArray<Message>): Turn => {
@@ -32,22 +32,6 @@ describe("tokens", () => {
     assert.strictEqual(countTokens("word ".repeat(8192)), 8192)
     assert.strictEqual(countTokens("A unbelievable 1234!"), 1 + 2 + 2 + 1)
   })
-})
-
-describe("JSON asked for in words", () => {
-  for (const [words, read] of Object.entries({
-    'Be brief.\n\nAnswer with one JSON value that conforms to this JSON Schema:\n{"type":"array","items":{"type":"string"}}':
-      {
-        type: "array",
-        items: { type: "string" }
-      },
-    "Answer with one JSON object and nothing else.": "json" as const,
-    "It conforms to this JSON Schema: {broken": undefined,
-    'Tools take JSON Schema, such as {"type":"object"}.': undefined,
-    "": undefined
-  })) {
-    it(`"${words.slice(0, 50)}"`, () => assert.deepStrictEqual(jsonInstruction(words), read))
-  }
 })
 
 describe("directives", () => {
@@ -280,6 +264,7 @@ const turn = (over: Partial<Turn>): Turn => ({
   tools: [],
   choice: "auto",
   format: undefined,
+  fenced: false,
   thinks: false,
   limit: undefined,
   stops: [],
