@@ -2,9 +2,9 @@
  * Where usage records and audit events go: a file, or standard output (docs/operation.md#usage-records).
  *
  * A request never waits for it: records go through a bounded queue and are written in batches. A sink that fails is tried again
- * every second. When the queue is full, and for what is left at the end, a record goes to standard error instead: it is not
- * lost, an error line says so once, and `gateway_usage_records_total{to="stderr"}` counts it. What was queued is lost only if
- * the process is killed.
+ * every second. When the queue is full, and for what is left at the end, a record goes to standard error instead: an error line
+ * says so once, and `gateway_usage_records_total{to="stderr"}` counts it. A record is lost only where the reader of standard error
+ * is stalled, too (`to="lost"`), and what was queued if the process is killed.
  *
  * Records are chained where they are written, not in the request (usageChain); those on standard error are part of the chain.
  * Its head is logged every minute in which it grew, and at the end; where there is a key, it is signed then, and at the start.
@@ -25,6 +25,7 @@ import {
 } from "effect"
 import { type Act, Audit, type AuditEvent, eventOf } from "../audit/Audit.ts"
 import type { recordOptions } from "../Settings.ts"
+import { makeStderrRoom } from "../stderr.ts"
 import { fail, rephrase } from "../wire/OperatorError.ts"
 import { countDiskFailure, fileError, giveToFolder, writeProblem } from "./files.ts"
 import { endOf, fileSink, type Sink, stdoutSink } from "./recordSinks.ts"
@@ -33,13 +34,13 @@ import { anchorOf, type ChainOptions, type Head, lastHead, makeChain, readSigner
 
 const records = Metric.counter("gateway_usage_records_total", {
   description:
-    "Usage records written, by where they went: to the log, or to stderr because the log could not take them",
+    "Usage records, by where they went: to the log, to stderr because the log could not take them, or lost because neither could",
   incremental: true
 })
 const waiting = Metric.gauge("gateway_records_waiting", {
   description: "Usage records and audit events that wait for their log, by log: usage, audit"
 })
-const count = (to: "log" | "stderr", n: number) => Metric.update(Metric.withAttributes(records, { to }), n)
+const count = (to: "log" | "stderr" | "lost", n: number) => Metric.update(Metric.withAttributes(records, { to }), n)
 
 interface UsageLogOptions {
   /** What metrics call it; `usage` unless set. */
@@ -115,6 +116,8 @@ export const makeUsageLog = Effect.fnUntraced(function* (
   let trouble = false
   let anchored = 0
   let spilled = 0
+  let lost = 0
+  const hasRoom = makeStderrRoom()
 
   const complain = Effect.fnUntraced(function* (message: string) {
     if (trouble) return
@@ -132,9 +135,21 @@ export const makeUsageLog = Effect.fnUntraced(function* (
     return Effect.logInfo("The usage records up to here").pipe(Effect.annotateLogs({ ...anchorOf(head) }))
   })
 
+  const sayLost = Effect.suspend(() => {
+    if (lost === 0 || !hasRoom()) return Effect.void
+    const line = `${lost} ${log} records before this line are lost: the ${log} log and the reader of standard error took no more`
+    lost = 0
+    return Effect.logError(line)
+  })
+
   /** Of chained lines. */
   const spill = Effect.fnUntraced(function* (lines: ReadonlyArray<string>) {
     if (lines.length === 0) return
+    if (!hasRoom()) {
+      lost += lines.length
+      return yield* count("lost", lines.length)
+    }
+    yield* sayLost
     spilled += lines.length
     yield* Console.error(lines.join("").trimEnd())
     yield* count("stderr", lines.length)
@@ -153,6 +168,7 @@ export const makeUsageLog = Effect.fnUntraced(function* (
     )
     if (!trouble) return yield* pause
     trouble = false
+    yield* sayLost
     yield* Effect.logInfo(`The ${log} log is written again.`)
   })
 
@@ -178,6 +194,7 @@ export const makeUsageLog = Effect.fnUntraced(function* (
       yield* Effect.timeoutOption(Fiber.await(writer), flush)
       yield* Fiber.interrupt(writer)
       yield* spill((yield* Effect.orElseSucceed(Queue.clear(queue), () => [])).map(line))
+      yield* sayLost
       if (spilled > 0) {
         yield* Effect.logError(
           `${spilled} usage records went to standard error, with their places in the chain: keep it for usage verify`

@@ -5,6 +5,7 @@
 import { Cause, Effect, type Fiber, Layer, Logger, Option, References, String as Str, Tracer } from "effect"
 import type { Outcome, RequestFacts } from "../catalog/RequestFacts.ts"
 import type { GatewaySettings } from "../Settings.ts"
+import { makeStderrRoom } from "../stderr.ts"
 import { beginningOf, escapeControls, escapeJson } from "../wire/print.ts"
 
 /** V8 quotes the text that it could not parse, which may be a caller's or a model's. */
@@ -62,18 +63,16 @@ export const prettyLogger = Logger.make(({ cause, date, fiber, logLevel, message
   return `${head} ${escapeControls(textOf(message))}${values.join("")}${below.join("")}`
 })
 
-/** Bytes of lines that wait for the reader of a pipe that is stalled, such as a container's while the disk of its log is full. */
-const mostWaiting = 8 * 1024 * 1024
-
-/** Lines beyond that are lost. How many is logged once the reader has taken half of what waited. */
+/** Lines that may not wait for a stalled reader are lost. How many is logged once it has taken half of what waited. */
 const toStderr = (logger: Logger.Logger<unknown, string>): Logger.Logger<unknown, void> => {
+  const hasRoom = makeStderrRoom()
   let lost = 0
   return Logger.make((options) => {
-    const { stderr } = process
-    if (stderr.writableLength > (lost === 0 ? mostWaiting : mostWaiting / 2)) {
+    if (!hasRoom()) {
       lost++
       return
     }
+    const { stderr } = process
     if (lost > 0) {
       const message = `${lost} log lines before this one are lost: their reader was stalled`
       stderr.write(`${logger.log({ ...options, message, logLevel: "Warn", cause: Cause.empty })}\n`)

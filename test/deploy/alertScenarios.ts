@@ -145,6 +145,7 @@ export const alertScenarios: ReadonlyArray<Scenario> = [
   silent("a burst of records", { 'gateway_records_waiting{log="usage"}': "0x44 5000 0" }),
 
   fires("GatewayUsageRecordsSpilled", "the first", spilled(born(1)), soon),
+  fires("GatewayUsageRecordsSpilled", "lost ones", { 'gateway_usage_records_total{to="lost"}': "0+9x50" }, soon),
   silent("records spilled long ago", spilled(long(5))),
 
   fires("GatewayDiskFailing", "the first time", disk(born(1)), soon),

@@ -5,11 +5,10 @@ import { text } from "node:stream/consumers"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 
-const logging = new URL("logging.ts", import.meta.url).pathname
-
-/** Logs so many lines of this length while nothing reads them; `late`: milliseconds until they are read after the last one. */
-const log = async (count: number, length: number, late: number) => {
-  const child = fork(logging, [String(count), String(length)], { stdio: ["ignore", "ignore", "pipe", "ipc"] })
+/** Runs a process that writes while nothing reads it; `late`: milliseconds until it is read after the last line. */
+const linesOf = async (module: string, args: ReadonlyArray<number>, late: number) => {
+  const path = new URL(module, import.meta.url).pathname
+  const child = fork(path, args.map(String), { stdio: ["ignore", "ignore", "pipe", "ipc"] })
   const [waiting] = await once(child, "message")
   const { stderr } = child
   if (stderr === null) return assert.fail("there is no pipe")
@@ -19,8 +18,14 @@ const log = async (count: number, length: number, late: number) => {
   child.send("go on")
   if (late > 0) await sleep(late)
   const lines = (await (reading ?? text(stderr))).trimEnd().split("\n")
+  return { waiting: Number(waiting), lines }
+}
+
+/** Logs so many lines of this length. */
+const log = async (count: number, length: number, late: number) => {
+  const { lines, waiting } = await linesOf("logging.ts", [count, length], late)
   const messages = lines.filter((line) => line.startsWith("{")).map((line) => String(JSON.parse(line).message))
-  return { waiting: Number(waiting), messages, end: lines.at(-1) }
+  return { waiting, messages, end: lines.at(-1) }
 }
 
 describe.concurrent("A reader of the log that is stalled", () => {
@@ -35,6 +40,18 @@ describe.concurrent("A reader of the log that is stalled", () => {
     )
     assert.strictEqual(messages.at(-1), "the last line")
     assert.strictEqual(end, "gateway: the end")
+  })
+
+  it("has no more usage records wait for it, and is told how many are lost", async () => {
+    const { lines, waiting } = await linesOf("spilling.ts", [30_000], 0)
+    assert.isBelow(waiting, 8.1 * 1024 * 1024)
+    const all = lines.map((line) => JSON.parse(line))
+    const [lost = ""] = all.flatMap(
+      ({ message = "" }) => /^(\d+) usage records before this line are lost/.exec(message) ?? []
+    )
+    const kept = all.filter((line) => "request_id" in line)
+    assert.strictEqual(kept.length + Number.parseInt(lost, 10), 30_001)
+    assert.strictEqual(kept.at(-1).seq, 30_001)
   })
 
   it("gets all lines where it reads within two seconds of the end", async () => {
