@@ -8,7 +8,7 @@
  * and where the cloud refused a value, for that value only.
  */
 import { hash } from "node:crypto"
-import { Effect, Result } from "effect"
+import { Effect, type Result } from "effect"
 import type { Deployment } from "../catalog/Catalog.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Operation } from "../catalog/names.ts"
@@ -16,7 +16,7 @@ import { type Route, stripPaths } from "../catalog/Route.ts"
 import type { Prepared, Ready } from "../surfaces/Surface.ts"
 import { claudeRefusals, geminiRefusals, openaiRefusals, type Paths, type Refusals } from "../vendors/refusals.ts"
 import { isObject, type Json, type JsonObject, objectOf } from "../wire/json.ts"
-import { inOneTurn } from "../wire/slices.ts"
+import { inOneTurn, inSlices, type Slices } from "../wire/slices.ts"
 import { compileStrip, kindOf, strip } from "../wire/strip.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
@@ -145,16 +145,15 @@ const contextOf = ({ bodies: [body], operation }: Sent, valuesOf: Paths | undefi
 export const makeRefusalMemory = (now: () => number) => {
   let all: ReadonlyArray<Learned> = []
   return {
-    /** Fields of this request that the deployment is known to refuse. */
-    known: (deployment: Deployment, sent: Sent): Paths => {
+    /** Fields of this request that the deployment is known to refuse. Any key may fill the memory, so that looking takes time. */
+    *known(deployment: Deployment, sent: Sent): Slices<Paths> {
       const [body] = sent.bodies
-      if (all.length === 0) return []
-      const time = now()
-      const plain = contextOf(sent, undefined)
-      const fields = all.flatMap((one) => {
-        if (one.deployment !== deployment || one.until <= time || !holds(body, one.fields)) return []
-        return one.context === (one.valuesOf === undefined ? plain : contextOf(sent, one.valuesOf)) ? one.fields : []
-      })
+      const fields: Array<string> = []
+      for (const one of all) {
+        if (one.deployment !== deployment || one.until <= now()) continue
+        yield
+        if (holds(body, one.fields) && one.context === contextOf(sent, one.valuesOf)) fields.push(...one.fields)
+      }
       return fields.filter((field) => holds(body, [field]))
     },
     /** A request succeeded without these fields, and would not have with them. */
@@ -170,23 +169,20 @@ type PrepareFor<P extends Prepared> = (route: Route) => Result.Result<P, Gateway
 export const makeResend = () => {
   const memory = makeRefusalMemory(() => performance.now())
 
-  const withoutKnown = <P extends Prepared>(
+  /** Prepares the request without the fields that are known to be refused. */
+  const prepare = <P extends Prepared>(
     route: Route,
     prepareFor: PrepareFor<P>
-  ): Result.Result<Ready<P>, GatewayError> =>
-    Result.flatMap(prepareFor(route), (prepared) => {
-      const more = memory.known(route.deployment, prepared).filter((field) => !route.refused?.has(field))
-      return more.length === 0
-        ? Result.succeed({ route, prepared })
-        : withoutKnown(routeWithout(route, more), prepareFor)
+  ): Effect.Effect<Ready<P>, GatewayError> =>
+    Effect.gen(function* () {
+      const prepared = yield* Effect.flatMap(
+        inOneTurn(() => prepareFor(route)),
+        Effect.fromResult
+      )
+      const known = yield* inSlices(memory.known(route.deployment, prepared))
+      const more = known.filter((field) => !route.refused?.has(field))
+      return more.length === 0 ? { route, prepared } : yield* prepare(routeWithout(route, more), prepareFor)
     })
-
-  /** Prepares the request without the fields that are known to be refused. */
-  const prepare = <P extends Prepared>(route: Route, prepareFor: PrepareFor<P>) =>
-    Effect.flatMap(
-      inOneTurn(() => withoutKnown(route, prepareFor)),
-      Effect.fromResult
-    )
 
   /** Sends a request, and sends it again without what the cloud refuses. `found`: what it refused so far; remembered once the cloud has answered. */
   const send = <P extends Prepared, A, R>(
