@@ -5,7 +5,6 @@
 import { X509Certificate } from "node:crypto"
 import type { INetworkModule, NodeAuthOptions } from "@azure/msal-node"
 import { Effect, Option, Redacted } from "effect"
-import { readRegularText } from "../regularFile.ts"
 import type { AzureSettings } from "../settings/clouds.ts"
 import { hostOf } from "../settings/fields.ts"
 import { sse } from "../stream/framing.ts"
@@ -16,6 +15,7 @@ import {
   credentialError,
   fixedHeaders,
   makeTokenCache,
+  readNamed,
   sameHeaders
 } from "./credentials.ts"
 import type { Cloud } from "./Provider.ts"
@@ -57,7 +57,7 @@ const entra = Effect.fnUntraced(function* (settings: Credentials, network: INetw
   )
 
   const confidential = ({ read }: ClientProof, tenantId: string, clientId: string) =>
-    Effect.flatMap(Effect.mapError(read, failed), (proved) =>
+    Effect.flatMap(read, (proved) =>
       attempt(() =>
         new msal.ConfidentialClientApplication({
           auth: {
@@ -109,7 +109,10 @@ export const azureCloud = ({ endpoint, authorityHost }: Pick<Credentials, "endpo
 
 interface ClientProof {
   readonly name: string
-  readonly read: Effect.Effect<Pick<NodeAuthOptions, "clientSecret" | "clientCertificate" | "clientAssertion">, unknown>
+  readonly read: Effect.Effect<
+    Pick<NodeAuthOptions, "clientSecret" | "clientCertificate" | "clientAssertion">,
+    CredentialError
+  >
 }
 
 /** How the application proves itself; none for a managed identity, where the platform does it. */
@@ -121,26 +124,29 @@ const proofOf = ({ clientCertificatePath, clientSecret, federatedTokenFile }: Cr
     })),
     Option.map(clientCertificatePath, (path) => ({
       name: "client certificate",
-      read: Effect.flatMap(readRegularText(path), readCertificate)
+      read: Effect.flatMap(readNamed("AZURE_CLIENT_CERTIFICATE_PATH", path), (pem) => readCertificate(path, pem))
     })),
     Option.map(federatedTokenFile, (path) => ({
       name: "workload identity",
-      read: Effect.map(readRegularText(path), (text) => ({ clientAssertion: text.trim() }))
+      read: Effect.map(readNamed("AZURE_FEDERATED_TOKEN_FILE", path), (text) => ({ clientAssertion: text.trim() }))
     }))
   ])
 
 const proofName = (settings: Credentials): string =>
   Option.match(proofOf(settings), { onNone: () => "managed identity", onSome: ({ name }) => name })
 
-const readCertificate = (pem: string) =>
+const readCertificate = (path: string, pem: string) =>
   Effect.try({
-    try: () => ({
-      clientCertificate: {
-        thumbprintSha256: new X509Certificate(pem).fingerprint256.replaceAll(":", ""),
-        privateKey: /-----BEGIN ([A-Z ]*)PRIVATE KEY-----[^-]+-----END \1PRIVATE KEY-----/.exec(pem)?.[0] ?? ""
-      }
-    }),
-    catch: (cause) => cause
+    try: () => {
+      const privateKey = /-----BEGIN ([A-Z ]*)PRIVATE KEY-----[^-]+-----END \1PRIVATE KEY-----/.exec(pem)?.[0]
+      if (privateKey === undefined) throw new Error("no key")
+      const thumbprintSha256 = new X509Certificate(pem).fingerprint256.replaceAll(":", "")
+      return { clientCertificate: { thumbprintSha256, privateKey } }
+    },
+    catch: () =>
+      new CredentialError({
+        message: `AZURE_CLIENT_CERTIFICATE_PATH: ${path} must be a PEM file with a certificate and its private key`
+      })
   })
 
 export const azure = (settings: AzureSettings): Cloud => ({

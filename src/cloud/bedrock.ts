@@ -5,16 +5,18 @@
 import https from "node:https"
 import { Clock, Effect, Option, Redacted } from "effect"
 import { withoutMetrics } from "../catalog/Tokens.ts"
+import { environment } from "../Settings.ts"
 import type { BedrockSettings } from "../settings/clouds.ts"
 import { awsFrames, sse } from "../stream/framing.ts"
 import { type JsonObject, numberOf, objectOf } from "../wire/json.ts"
 import {
   bearer,
   type Credential,
-  type CredentialError,
+  CredentialError,
   credentialError,
   fixedHeaders,
   makeRefresh,
+  readNamed,
   type Signable,
   timedOut,
   waitForToken
@@ -23,10 +25,13 @@ import type { CallKind, Cloud, Message } from "./Provider.ts"
 
 type Credentials = Pick<BedrockSettings, "bearerToken" | "fips" | "keys" | "region">
 
-const failed = credentialError(
-  "the AWS default chain",
-  "attach a role, set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or set AWS_BEARER_TOKEN_BEDROCK"
-)
+const failed = (cause: unknown) => {
+  const profile = environment().AWS_PROFILE ?? ""
+  return credentialError(
+    profile === "" ? "the AWS default chain" : `the AWS default chain with AWS_PROFILE ${profile}`,
+    "attach a role, set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or set AWS_BEARER_TOKEN_BEDROCK"
+  )(cause)
+}
 
 /**
  * Signature Version 4 for the service `bedrock` with the AWS default credential chain, or a bearer key. The chain is
@@ -133,7 +138,25 @@ const fixed = (keys: Option.Option.Value<Credentials["keys"]>) => {
   return (_options?: object) => Promise.resolve(identity)
 }
 
-const attempt = <A>(promise: () => Promise<A>) => waitForToken(Effect.tryPromise({ try: promise, catch: failed }))
+const files = [
+  "AWS_WEB_IDENTITY_TOKEN_FILE",
+  "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+  "AWS_SHARED_CREDENTIALS_FILE",
+  "AWS_CONFIG_FILE"
+]
+
+/** With the first of its files that cannot be read: the library does not say which, and does without some. */
+const nameFile = (error: CredentialError) =>
+  Effect.forEach(files, (variable) => {
+    const path = environment()[variable] ?? ""
+    return path === "" ? Effect.void : readNamed(variable, path)
+  }).pipe(
+    Effect.mapError(({ message }) => new CredentialError({ ...error, message: `${error.message}. ${message}` })),
+    Effect.andThen(Effect.fail(error))
+  )
+
+const attempt = <A>(promise: () => Promise<A>) =>
+  Effect.tryPromise({ try: promise, catch: failed }).pipe(Effect.catch(nameFile), waitForToken)
 
 /** Semantics of Anthropic's API version 2023-06-01; the 2026-10-21 one refuses sampling parameters. */
 const anthropicVersion = "bedrock-2023-05-31"

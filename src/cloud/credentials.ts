@@ -1,5 +1,7 @@
 /** How requests to a cloud are authenticated, and why they cannot be; with a bearer token that is refreshed before it expires. */
+import { isAbsolute } from "node:path"
 import { Clock, Data, Duration, Effect, Fiber, Redacted, type Scope } from "effect"
+import { readRegularText } from "../regularFile.ts"
 import { steadyMillis } from "../wire/steady.ts"
 
 /**
@@ -65,6 +67,20 @@ export const credentialError =
       refused: details.some((detail) => refusals.has(detail ?? ""))
     })
   }
+
+/** A path in a message; undefined for what may be the secret itself, set in place of its file. */
+export const shownPath = (path: string): string | undefined =>
+  isAbsolute(path) && path.length <= 256 ? path : undefined
+
+/** The text of a file that a variable names. */
+export const readNamed = (variable: string, path: string) =>
+  Effect.mapError(readRegularText(path), ({ code, message }) => {
+    const shown = shownPath(path)
+    const what = shown === undefined ? `the file that it should name (${code})` : `${shown} (${message})`
+    return new CredentialError({
+      message: `${variable}: cannot read ${what}. Name a file that this process can read, or unset it`
+    })
+  })
 
 /** A metadata server that says 403 or 404 may still be starting. */
 const refusals: ReadonlySet<string> = new Set(["invalid_grant", "invalid_client", "status 400", "status 401"])

@@ -2,16 +2,36 @@
  * Google Vertex AI: Claude through rawPredict, Gemini through generateContent (docs/upstreams.md#vertex-ai), with its credentials.
  */
 import { Effect, Option, Redacted } from "effect"
+import { environment } from "../Settings.ts"
 import type { VertexSettings } from "../settings/clouds.ts"
 import { sse } from "../stream/framing.ts"
 import { arrayOf, type JsonObject } from "../wire/json.ts"
-import { type Auth, bearer, credentialError, fixedHeaders, makeTokenCache, sameHeaders } from "./credentials.ts"
+import {
+  type Auth,
+  bearer,
+  credentialError,
+  fixedHeaders,
+  makeTokenCache,
+  sameHeaders,
+  shownPath
+} from "./credentials.ts"
 import type { CallKind, Cloud, Message } from "./Provider.ts"
 
-const failed = credentialError(
-  "Google Application Default Credentials",
-  "attach a service account, set GOOGLE_APPLICATION_CREDENTIALS or VERTEX_ACCESS_TOKEN, or run gcloud auth application-default login"
-)
+const failed = (cause: unknown) => {
+  const file = environment().GOOGLE_APPLICATION_CREDENTIALS ?? ""
+  const shown = shownPath(file)
+  const explain =
+    file === ""
+      ? credentialError(
+          "Google Application Default Credentials",
+          "attach a service account, set GOOGLE_APPLICATION_CREDENTIALS or VERTEX_ACCESS_TOKEN, or run gcloud auth application-default login"
+        )
+      : credentialError(
+          `the file of GOOGLE_APPLICATION_CREDENTIALS${shown === undefined ? "" : ` ${shown}`}`,
+          "it must be a file that this process can read, with the JSON of Google credentials, and what it names be reachable"
+        )
+  return explain(cause)
+}
 
 /**
  * `Authorization: Bearer` with the token that is configured, or by Application Default Credentials, and `x-goog-user-project` where

@@ -198,12 +198,16 @@ describe("aws", () => {
     })
   )
 
-  it.live("says that the chain found nothing, without quoting the library", () =>
+  it.live("says that the chain found nothing and which file it cannot read, without quoting the library", () =>
     Effect.gen(function* () {
-      yield* environment({ ...nothing, AWS_WEB_IDENTITY_TOKEN_FILE: "/nonexistent/secret", AWS_ROLE_ARN: "secret" })
+      yield* environment({ ...nothing, AWS_WEB_IDENTITY_TOKEN_FILE: "/nonexistent/token", AWS_ROLE_ARN: "secret" })
       const { headers: sign } = yield* credentialOf(settings)
       const error = yield* Effect.flip(sign(request(`${host}/model/m/invoke`)))
       assert.match(error.message, /^no credentials from the AWS default chain \(/)
+      assert.include(
+        error.message,
+        ". AWS_WEB_IDENTITY_TOKEN_FILE: cannot read /nonexistent/token (there is no such file)"
+      )
       assert.notInclude(JSON.stringify(error) + String(error.stack) + String(error.cause), "secret")
     })
   )

@@ -197,7 +197,28 @@ describe("azure", () => {
         { ...application, federatedTokenFile: Option.some("/nonexistent/token") },
         network
       )
-      assert.match((yield* Effect.flip(gone.headers(plain))).message, /Entra ID \(workload identity\) \(ENOENT\)/)
+      assert.include(
+        (yield* Effect.flip(gone.headers(plain))).message,
+        "AZURE_FEDERATED_TOKEN_FILE: cannot read /nonexistent/token (there is no such file)"
+      )
+    })
+  )
+
+  it.live.each([
+    ["is missing", "/nonexistent.pem", "AZURE_CLIENT_CERTIFICATE_PATH: cannot read /nonexistent.pem (there is no such"],
+    ["is no certificate", "/etc/hostname", "AZURE_CLIENT_CERTIFICATE_PATH: /etc/hostname must be a PEM file with a"],
+    // The certificate itself, in place of its file.
+    [
+      "is a secret",
+      `-----s3cret${"x".repeat(300)}`,
+      "AZURE_CLIENT_CERTIFICATE_PATH: cannot read the file that it should"
+    ]
+  ] as const)("names the file that %s", ([, path, expected]) =>
+    Effect.gen(function* () {
+      const credential = yield* credentialOf({ ...application, clientCertificatePath: Option.some(path) })
+      const { message } = yield* Effect.flip(credential.headers(plain))
+      assert.include(message, expected)
+      assert.notInclude(message, "s3cret")
     })
   )
 

@@ -124,8 +124,36 @@ describe("google", () => {
       yield* environment({ GOOGLE_APPLICATION_CREDENTIALS: join(folder, "adc.json") })
       const credential = yield* credentialOf(settings)
       const error = yield* Effect.flip(credential.headers(plain))
-      assert.match(error.message, /^no credentials from Google Application Default Credentials/)
+      assert.include(error.message, `GOOGLE_APPLICATION_CREDENTIALS ${join(folder, "adc.json")}`)
       assert.notInclude(error.message, "PRIVATE")
+    })
+  )
+
+  it.live.each([
+    [
+      "is missing",
+      (folder: string) => join(folder, "none.json"),
+      /^no credentials from .* (\/.*none\.json) \(ENOENT\): /
+    ],
+    [
+      "is no JSON",
+      (folder: string) => join(folder, "subject"),
+      /^no credentials from .* (\/.*subject) \(SyntaxError\): /
+    ],
+    // The JSON itself, in place of its file.
+    [
+      "is a secret",
+      () => `{"private_key":"${"s3cret".repeat(100)}"}`,
+      /^no credentials from .*CREDENTIALS \(ENAMETOOLONG\): /
+    ]
+  ] as const)("names the file that %s", ([, path, expected]) =>
+    Effect.gen(function* () {
+      const folder = yield* credentialsFile({})
+      yield* environment({ ...nothing, GOOGLE_APPLICATION_CREDENTIALS: path(folder) })
+      const error = yield* Effect.flip((yield* credentialOf(settings)).headers(plain))
+      assert.match(error.message, expected)
+      assert.include(error.message, "GOOGLE_APPLICATION_CREDENTIALS")
+      assert.notInclude(error.message, "s3cret")
     })
   )
 })
