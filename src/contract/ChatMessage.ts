@@ -30,7 +30,7 @@ const characters = (limit: number) =>
 
 const Text = Schema.String.check(sized)
 const stringOnly = (role: string) =>
-  `must be a string (${role} content has no parts); the operator can allow lists of text with GATEWAY_TEXT_ARRAYS=true`
+  `must be a string (${role} content has no parts); lists of nothing but text pass where the operator sets GATEWAY_TEXT_ARRAYS=true`
 const plainText = (role: string) => Schema.String.annotate({ message: stringOnly(role) }).check(sized)
 
 const TextPart = kind("text", { text: string("The text.", "What is in this picture?") }).annotate(

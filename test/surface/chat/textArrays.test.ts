@@ -93,6 +93,6 @@ describe("with GATEWAY_TEXT_ARRAYS=true", () => {
     ]
     const got = await ask({ ...chat("gpt-5.1:il5"), messages })
     assert.strictEqual(got.status, 400)
-    assert.match(got.json.error.message, /^messages\[1\]\.content: must be a string/)
+    assert.match(got.json.error.message, /^messages\[1\]\.content: must be a string .*lists of nothing but text pass/)
   })
 })
