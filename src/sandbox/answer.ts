@@ -44,10 +44,14 @@ export const fittingTool = (tools: ReadonlyArray<Tool>, prompt: string): Tool | 
 const forbidsTools = (prompt: string): boolean =>
   /\b(?:do not|don['’]t|without) (?:call|use|calling|using) (?:any |a )?tools?\b/i.test(prompt)
 
-const toolFor = ({ directives, tools, choice, prompt, results }: Turn): Tool | undefined => {
+const toolFor = ({ directives, tools, choice, prompt, results, said }: Turn): Tool | undefined => {
   if (typeof choice === "object") return tools.find((tool) => tool.name === choice.name)
-  // Agents that always demand a call add a tool that ends the turn, behind the others.
-  if (choice === "required") return results.length > 0 ? tools.at(-1) : (fittingTool(tools, prompt) ?? tools[0])
+  if (choice === "required") {
+    const fitting = fittingTool(tools, prompt) ?? tools[0]
+    // Agents that always demand a call add a tool that ends the turn, behind the others. Some keep calls and results as text.
+    const isCalled = results.length > 0 || (fitting !== undefined && said.includes(fitting.name))
+    return isCalled ? tools.at(-1) : fitting
+  }
   // After a tool result the model answers rather than calls again.
   const speaks = directives.text !== undefined || directives.events !== undefined || results.length > 0
   return choice === "none" || speaks || forbidsTools(prompt) ? undefined : fittingTool(tools, prompt)

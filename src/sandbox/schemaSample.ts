@@ -163,8 +163,13 @@ const sample = (given: Json | undefined, name: string, root: JsonObject, found: 
     case "object": {
       const required = new Set(arrayOf(node.required).map(stringOf))
       const properties = objectOf(node.properties)
-      // Without `required` every property is filled: an empty object would be of no use to a caller.
-      const wanted = required.size > 0 || lean ? [...required] : Object.keys(properties)
+      const known = [...new Set([...required, ...Object.keys(properties)])]
+      // An empty object would be of no use to a caller.
+      const useful = required.size > 0 || lean ? required.size : known.length
+      const free = known.length === 0 && isObject(node.additionalProperties) && !lean ? 1 : 0
+      const count = Math.max(useful, Math.min(numberOf(node.minProperties) ?? free, MAX_ITEMS))
+      const more = Array.from({ length: Math.max(count - known.length, 0) }, (_, at) => `key${at + 1}`)
+      const wanted = [...known, ...more].slice(0, count)
       return Object.fromEntries(wanted.map((key) => [key, deeper(properties[key] ?? node.additionalProperties, key)]))
     }
     case "array": {

@@ -90,6 +90,8 @@ export const readTurn = (messages: ReadonlyArray<Message>, options: Options) => 
     format: format === "json" ? (asked.find(isObject) ?? format) : format,
     fenced: options.format === undefined && wantsFence(`${instructions}\n${prompt}`),
     turns: users.length,
+    /** What the model said before. */
+    said: textsOf("assistant").at(-1) ?? "",
     /** The images and documents of the last user message, each as a phrase. */
     media: parts.flatMap(({ media }) => media ?? []),
     results: results.map(({ id, content }) => ({ name: names.get(id) ?? "", content: resultText(content) })),

@@ -102,6 +102,12 @@ const { schema: schemas } = fc.letrec<{ schema: JsonObject; object: JsonObject }
     tie("schema").map((inner) => ({ anyOf: [{ type: "null" }, inner] })),
     fc.tuple(tie("schema"), tie("schema")).map((anyOf) => ({ anyOf })),
     tie("object").map((inner) => ({ allOf: [inner] })),
+    tie("object").map((inner) => ({ ...inner, minProperties: Object.keys(Object(inner.properties)).length })),
+    fc.tuple(tie("schema"), fc.constantFrom(undefined, 3)).map(([additionalProperties, minProperties]) => ({
+      type: "object",
+      additionalProperties,
+      ...(minProperties && { minProperties })
+    })),
     fc
       .tuple(tie("schema"), fc.nat(5), fc.constantFrom(undefined, 5, 30))
       .map(([items, minItems, maxItems]) => ({ type: "array", items, minItems, ...(maxItems && { maxItems }) })),

@@ -259,6 +259,7 @@ const turn = (over: Partial<Turn>): Turn => ({
   prompt: "What is a lighthouse?",
   instructions: "",
   turns: 1,
+  said: "",
   media: [],
   results: [],
   tools: [],
@@ -290,8 +291,13 @@ describe("answers", () => {
     assert.deepStrictEqual(planOf(turn({ tools })).calls, [])
     assert.strictEqual(planOf(turn({ tools, choice: "required" })).calls[0]?.name, "send_mail")
     const results = [{ name: "searchFlights", content: "none" }]
-    for (const prompt of ["Any flights?", "Hello"]) {
-      const finishing = turn({ tools: [...tools, tool("finish", "")], choice: "required", prompt, results })
+    const said = "Calling searchFlights with Rome"
+    for (const over of [
+      { prompt: "Any flights?", results },
+      { prompt: "Hello", results },
+      { prompt: "Flights: 2", said }
+    ]) {
+      const finishing = turn({ tools: [...tools, tool("finish", "")], choice: "required", ...over })
       assert.strictEqual(planOf(finishing).calls[0]?.name, "finish", "agents end a turn by a tool behind the others")
     }
     assert.strictEqual(planOf(turn({ tools, choice: { name: "searchFlights" } })).calls[0]?.name, "searchFlights")
