@@ -20,7 +20,7 @@ export const tlsPolicy = {
   ].join(":")
 } as const
 
-/** The same for connections that libraries open: credentials, Redis, telemetry. */
+/** The same for connections of `fetch` and of the credential libraries, but for signatures, of which Node has no default. */
 export const applyTlsPolicy = (): void => {
   tls.DEFAULT_MIN_VERSION = tlsPolicy.minVersion
   tls.DEFAULT_CIPHERS = tlsPolicy.ciphers

@@ -40,9 +40,29 @@ const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   client: ["catalog", "contract", "wire"],
   governance: ["contract", "wire"],
   vendors: ["catalog", "contract", "governance", "wire"],
-  limits: ["audit", "catalog", "contract", "wire", "Settings.ts", "regularFile.ts", "stderr.ts", "watchFile.ts"],
+  limits: [
+    "audit",
+    "catalog",
+    "contract",
+    "wire",
+    "Settings.ts",
+    "regularFile.ts",
+    "stderr.ts",
+    "tlsPolicy.ts",
+    "watchFile.ts"
+  ],
   identity: ["audit", "catalog", "contract", "limits", "settings", "wire", "regularFile.ts", "watchFile.ts"],
-  telemetry: ["catalog", "contract", "settings", "wire", "Settings.ts", "nodeHttp.ts", "sockets.ts", "stderr.ts"],
+  telemetry: [
+    "catalog",
+    "contract",
+    "settings",
+    "wire",
+    "Settings.ts",
+    "nodeHttp.ts",
+    "sockets.ts",
+    "stderr.ts",
+    "tlsPolicy.ts"
+  ],
   stream: ["catalog", "contract", "governance", "wire"],
   cloud: ["catalog", "settings", "stream", "telemetry", "wire", "Settings.ts", "regularFile.ts", "tlsPolicy.ts"],
   guards: [

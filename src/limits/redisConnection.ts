@@ -3,6 +3,7 @@ import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { type Context, Deferred, Effect, Fiber, Layer, References } from "effect"
 import * as Redis from "effect/persistence/Redis"
 import { ClientClosedError, ClientOfflineError, ErrorReply } from "redis"
+import { tlsPolicy } from "../tlsPolicy.ts"
 import { LedgerError } from "./Ledger.ts"
 
 export const reasonOf = ({ cause }: Redis.RedisError): string =>
@@ -76,6 +77,7 @@ export const layerConnection = (url: string): Layer.Layer<Redis.Redis | NodeRedi
       url,
       disableOfflineQueue: true,
       socket: {
+        ...tlsPolicy,
         connectTimeout: 5000,
         // Notices a peer that vanished without closing while a connection begins; the ping keeps a quiet one from looking so.
         socketTimeout: 15_000,

@@ -2,6 +2,8 @@
  * Export over OTLP (HTTP, protobuf) by the OpenTelemetry SDK, which reads most of the `OTEL_*` variables. This module loads it, so
  * it is imported only where something is exported.
  */
+import type { Agent as HttpAgent } from "node:http"
+import { Agent } from "node:https"
 import * as OtelLogger from "@effect/opentelemetry/OtelLogger"
 import * as OtelMetrics from "@effect/opentelemetry/OtelMetrics"
 import * as OtelTracer from "@effect/opentelemetry/OtelTracer"
@@ -30,6 +32,7 @@ import {
 import { Effect, Layer, Tracer } from "effect"
 import { service, version } from "../contract/version.ts"
 import type { Environment } from "../Settings.ts"
+import { tlsPolicy } from "../tlsPolicy.ts"
 import { readObject, textOf } from "../wire/json.ts"
 import { withoutQuotes } from "./logs.ts"
 import { unitOf } from "./metrics.ts"
@@ -49,19 +52,27 @@ const untilClosed = <A extends { readonly shutdown: () => Promise<void> }>(make:
     )
   )
 
+/** An agent as the standard variables have it. */
+const withPolicy = (agent: Agent | HttpAgent): Agent | HttpAgent =>
+  agent instanceof Agent ? new Agent({ ...agent.options, ...tlsPolicy }) : agent
+
 /** What the official exporters are made of; of the metrics' there is no version that fits the other packages. */
 const makeExporter = <Items, Response>(
   signal: "TRACES" | "METRICS" | "LOGS",
   serializer: ISerializer<Items, Response>,
   counted: IExporterMetricsHelper<Items>
-) =>
-  createOtlpHttpExportDelegate(
-    convertLegacyHttpOptions({}, signal, `v1/${signal.toLowerCase()}`, { "Content-Type": "application/x-protobuf" }),
+) => {
+  const path = `v1/${signal.toLowerCase()}`
+  const options = convertLegacyHttpOptions({}, signal, path, { "Content-Type": "application/x-protobuf" })
+  const agentFactory = (protocol: string) => Promise.resolve(options.agentFactory(protocol)).then(withPolicy)
+  return createOtlpHttpExportDelegate(
+    { ...options, agentFactory },
     serializer,
     `otlp_http_${signal.toLowerCase()}_exporter`,
     counted,
     undefined
   )
+}
 
 /** Longest time of a timer, in milliseconds: a longer one is over at once. */
 const longest = 2 ** 31 - 1
