@@ -188,7 +188,7 @@ const insideReporter = (unsupported: Shape["unsupported"], adjusted: Adjusted) =
       else if (value === undefined || isIdle(field, value)) continue
       else if (place === undefined) adjusted.removed(before + field)
       else if (place !== "mark") {
-        if (unsupported.has(place)) adjusted.removed(place)
+        if (unsupported.has(place)) adjusted.removed(before + field)
       } else if (unsupported.has("cache_control") || !isMark(value)) adjusted.removed("cache_control")
       else reportInside(value, mark, "cache_control.")
     }

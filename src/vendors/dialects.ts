@@ -19,14 +19,14 @@ import { request as gptRequest, unsupportedStops as gptStops } from "./gpt/reque
 import { checkMedia } from "./media.ts"
 import { reader as responsesReader } from "./responses/reply.ts"
 import { request as responsesRequest } from "./responses/request.ts"
-import { chatMaxTokens } from "./thinking.ts"
+import { chatMaxTokens, limitName } from "./thinking.ts"
 import { pairCalls } from "./toolCalls.ts"
 
 /** The request with its token limit at most the model's largest output (docs/api.md#adjusted-requests). */
 const clampMaxTokens = (chat: ChatRequest, { maxOutputTokens: most }: Model, adjusted: Adjusted): ChatRequest => {
   const asked = chatMaxTokens(chat) ?? 0
   if (asked <= most) return chat
-  const name = chat.max_completion_tokens == null ? "max_tokens" : "max_completion_tokens"
+  const name = limitName(chat)
   adjusted.changed(name, asked, most)
   return { ...chat, [name]: most }
 }

@@ -51,9 +51,12 @@ export const reportEffort = (chat: ChatRequest, effort: Effort, adjusted: Adjust
   if (typeof asked === "string" && asked !== effort) adjusted.changed("reasoning_effort", asked, effort)
 }
 
-/** The caller's limit on output tokens, under its new name or its old one. */
-export const chatMaxTokens = (chat: ChatRequest): number | undefined =>
-  chat.max_completion_tokens ?? chat.max_tokens ?? undefined
+/** The name under which the caller limits output tokens: the new one wins. */
+export const limitName = (chat: ChatRequest) =>
+  chat.max_completion_tokens == null ? "max_tokens" : "max_completion_tokens"
+
+/** The caller's limit on output tokens. */
+export const chatMaxTokens = (chat: ChatRequest): number | undefined => chat[limitName(chat)] ?? undefined
 
 /**
  * How a messages-format model thinks in one chat request (docs/api.md#reasoning, rule 3); `wanted` is the effort before what a budget

@@ -11,7 +11,7 @@ import { type Adjusted, reportRemoved, reportUnread, reportUnsupported } from ".
 import { choiceFor, commonFields, historyName, stopsOf, toolsOf } from "../chatRequest.ts"
 import type { Dialect } from "../Dialect.ts"
 import { historyId, openaiParametersOf, parallelFor, schemaName, shortIdentifiers } from "../openaiRequest.ts"
-import { chatEffort, chatMaxTokens, isSupported, reportEffort } from "../thinking.ts"
+import { chatEffort, chatMaxTokens, isSupported, limitName, reportEffort } from "../thinking.ts"
 
 // What is read
 
@@ -156,6 +156,6 @@ const sampling = (chat: ChatRequest, taken: boolean, adjusted: Adjusted): JsonOb
 const limitFor = (chat: ChatRequest, adjusted: Adjusted): number | undefined => {
   const limit = chatMaxTokens(chat)
   if (limit === undefined || limit >= minOutput) return limit
-  adjusted.changed("max_tokens", limit, minOutput)
+  adjusted.changed(limitName(chat), limit, minOutput)
   return minOutput
 }

@@ -46,6 +46,10 @@ const tooled = [
   { role: "tool", tool_call_id: longId, content: "done" }
 ]
 
+const picture = (detail: string) => [
+  { role: "user", content: [{ type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=", detail } }] }
+]
+
 const rows: ReadonlyArray<readonly [model: string, fields: Fields, change: string | undefined]> = [
   ...["presence_penalty", "frequency_penalty"].flatMap((name) => [
     ["gemini-3-flash:il2", { [name]: 0.5 }, `${name}:removed`] as const,
@@ -55,6 +59,10 @@ const rows: ReadonlyArray<readonly [model: string, fields: Fields, change: strin
   ["gemini-3-flash:il2", { seed: -1 }, undefined],
   ["gpt-5.1:il5", { metadata: { a: "b" } }, "metadata:removed"],
   ["gpt-5.6-terra:il5", { metadata: { a: "b" } }, undefined],
+  ["gpt-5.6-terra:il5", { max_tokens: 1 }, "max_tokens:1->16"],
+  ["gpt-5.6-terra:il5", { max_completion_tokens: 1 }, "max_completion_tokens:1->16"],
+  ["claude-sonnet-4-5:il5", { ...quiet, messages: picture("low") }, "messages.content.image_url.detail:removed"],
+  ["claude-sonnet-4-5:il5", { ...quiet, messages: picture("auto") }, undefined],
   ...["claude-sonnet-4-5:il5", "claude-opus-4-7:il2"].flatMap((model) =>
     [
       several(25, {}),
