@@ -176,7 +176,7 @@ describe("use", () => {
           acknowledged: created,
           monthlyTokens
         })
-        const keys = [key("a", 1000), key("b", 100), key("c", 10), key("d"), key("e")]
+        let keys = [key("a", 1000), key("b", 100), key("c", 10), key("d"), key("e")]
         const teams = [{ name: "blue", monthlyTokens: 200, monthlyCost: 2 }, { name: "red" }]
         const spent: Readonly<Record<string, number>> = {
           a: 500,
@@ -234,6 +234,13 @@ describe("use", () => {
           [null, null, null, null]
         )
         assert.strictEqual(reads, 2)
+        lost = false
+        // The fullest may stand behind any number of others.
+        keys = [...Array.from({ length: 300 }, (_, n) => key(`unused-${n}`, 1000)), ...keys]
+        yield* TestClock.adjust("10 seconds")
+        const many = yield* use
+        assert.deepStrictEqual(many.slice(0, 3), rows.slice(0, 3))
+        assert.lengthOf(many, 200)
       })
   )
 })

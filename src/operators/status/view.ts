@@ -63,21 +63,15 @@ const deploymentsOf = (list: ReadonlyArray<Entry>, clouds: CloudSettings) => {
   }))
 }
 
-/** Of each kind: more than a person reads. */
+/** More than a person reads. */
 const maxRows = 200
 /** Milliseconds between two reads of the store. */
 const every = 10_000
 
-type Limited = Pick<Limits, "monthlyTokens" | "monthlyCost">
-const isLimited = ({ monthlyTokens, monthlyCost }: Limited) => monthlyTokens !== undefined || monthlyCost !== undefined
-
-const first = <A extends Limited>(users: ReadonlyArray<A>): ReadonlyArray<A> =>
-  [...users.filter(isLimited), ...users.filter((user) => !isLimited(user))].slice(0, maxRows)
-
 const rowOf = (
   kind: "key" | "team",
   id: string,
-  { monthlyCost, monthlyTokens, name }: Limited & { readonly name: string },
+  { monthlyCost, monthlyTokens, name }: Limits & { readonly name: string },
   use: Use | undefined
 ) => {
   const cost = use === undefined ? 0 : use.monthlyCost / millionths
@@ -116,14 +110,14 @@ export const makeUse = Effect.gen(function* () {
     if (now - readAt < every) return rows
     readAt = now
     const book = keys.inForce()
-    const users = { keys: first(book.keys), teams: first(book.teams) }
-    const totals = Option.getOrUndefined(yield* Effect.option(quota.usageTotals(users)))
+    const totals = Option.getOrUndefined(yield* Effect.option(quota.usageTotals(book)))
     rows = [
-      ...users.teams.map((team, n) => rowOf("team", team.name, team, totals?.teams[n])),
-      ...users.keys.map((key, n) => rowOf("key", key.id, key, totals?.keys[n]))
+      ...book.teams.map((team, n) => rowOf("team", team.name, team, totals?.teams[n])),
+      ...book.keys.map((key, n) => rowOf("key", key.id, key, totals?.keys[n]))
     ]
       .filter(({ costLimit, limit, used }) => (used ?? 0) > 0 || limit !== undefined || costLimit !== undefined)
       .sort((a, b) => share(b) - share(a) || (b.used ?? 0) - (a.used ?? 0))
+      .slice(0, maxRows)
     return rows
   })
 })
