@@ -13,7 +13,7 @@ import { Adjusted } from "../vendors/adjustments.ts"
 import { arrayOf, compact, isObject, type Json, type JsonObject, omitNull, textOf, without } from "../wire/json.ts"
 import { plainFields } from "../wire/parse.ts"
 import { compileStrip, strip } from "../wire/strip.ts"
-import { refuseCloudFields, refuseOutside } from "./boundary.ts"
+import { isNothing, refuseCloudFields, refuseOutside } from "./boundary.ts"
 import { apiError } from "./errorResponse.ts"
 import { answerOf } from "./responsesReply.ts"
 import { responsesProtocol } from "./responsesStream.ts"
@@ -58,9 +58,7 @@ const refuseToolLists = (items: ReadonlyArray<JsonObject>): string | undefined =
 
 /** Fields and items that would have the cloud put what was said into an encrypted item, which does not leave. */
 const refuseEncrypted = (body: ResponsesRequest, items: ReadonlyArray<JsonObject>): string | undefined => {
-  const { context_management } = body
-  const asked = Array.isArray(context_management) && context_management.length > 0
-  if (asked || isObject(context_management ?? undefined)) {
+  if (!isNothing(body.context_management)) {
     return "context_management: not available, because compacted items are encrypted and encrypted content is not passed on; shorten the input yourself"
   }
   const at = items.findIndex(({ type }) => type === "compaction" || type === "compaction_trigger")
@@ -127,7 +125,7 @@ const walked = (items: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> =>
   items.map((item) => without(item, ["tools"]))
 
 /** Fields of which every value that is taken asks for nothing, and those that are made anew. */
-const notPassed = ["background", "tools", "tool_choice", "include", "reasoning"]
+const notPassed = ["background", "context_management", "tools", "tool_choice", "include", "reasoning"]
 
 const prepare = (request: ResponsesRequest, { model }: Route): Result.Result<Prepared, GatewayError> => {
   const adjusted = new Adjusted()

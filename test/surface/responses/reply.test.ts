@@ -127,6 +127,7 @@ describe("a whole reply", () => {
     const before = upstream.received.length
     for (const [fields, path] of [
       [{ context_management: [{ type: "compaction", compact_threshold: 1000 }] }, "context_management"],
+      [{ context_management: "auto" }, "context_management"],
       [
         {
           input: [
@@ -144,7 +145,10 @@ describe("a whole reply", () => {
     }
     assert.strictEqual(upstream.received.length, before)
     answering(responseOf([hello]))
-    assert.strictEqual((await create({ context_management: [] })).status, 200)
+    for (const context_management of [[], null]) {
+      assert.strictEqual((await create({ context_management })).status, 200)
+      assert.notProperty(JSON.parse(upstream.received.at(-1)?.body ?? ""), "context_management")
+    }
   })
 
   it("keeps text that speaks of encrypted_content", async () => {
