@@ -9,5 +9,7 @@ export type Fields = Readonly<Record<string, Place>>
 /** Where the texts of a surface's requests and of its whole replies are. */
 export interface GuardedFields {
   readonly request: Fields
+  /** Of the texts in all other fields of a request, where the surface passes them on. */
+  readonly others?: Place
   readonly reply: Fields
 }

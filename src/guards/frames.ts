@@ -7,7 +7,7 @@ import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, text
 import { readExactObject } from "../wire/parse.ts"
 import { jsonText } from "../wire/print.ts"
 import { textWithActions, withActions, withheld } from "./bodies.ts"
-import { type GuardedSurface, type PlacedText, structural, textsOf, withTexts } from "./places.ts"
+import { allFields, type GuardedSurface, type PlacedText, textsOf, withTexts } from "./places.ts"
 
 /** What a frame does beside saying texts. Keys are those of texts that come in several frames. */
 interface Marks {
@@ -82,12 +82,6 @@ const readBy = (find: (frame: Frame, fields: JsonObject) => Found) => ({
     return withData(frame, print(withTexts(where, body, texts)))
   }
 })
-
-/** Every field that may say a text, also of an event that is new: clients read those, too. */
-const allFields = (fields: JsonObject, known: Fields): Fields => {
-  const keys = Object.keys(fields).filter((key) => !structural.has(key) && key !== "obfuscation")
-  return { ...Object.fromEntries(keys.map((key) => [key, "assistant"])), ...known }
-}
 
 const chatReader = (reply: Fields): FrameReader => {
   let heading: JsonObject = {}
@@ -166,17 +160,17 @@ const messagesReader = (): FrameReader => {
       case "content_block_delta": {
         const body = objectOf(fields.delta)
         if (body.type === "signature_delta") return { signs: key }
-        const where = allFields(body, { thinking: "thinking", partial_json: "arguments" })
+        const where = allFields(body, { thinking: "thinking", partial_json: "arguments" }, "assistant")
         return { where, body, print: (delta) => ({ ...fields, delta }), keys: [[body, key]], isDelta: true }
       }
       case "content_block_stop":
-        return { where: allFields(fields, {}), ends: [key] }
+        return { where: allFields(fields, {}, "assistant"), ends: [key] }
       case "message_delta":
         return {}
       case "message_stop":
         return { last: true }
       default:
-        return { where: allFields(fields, { x_gateway_governance: "arguments" }) }
+        return { where: allFields(fields, { x_gateway_governance: "arguments" }, "assistant") }
     }
   }
   const { read, rewrite } = readBy(find)
@@ -229,8 +223,8 @@ const responsesReader = (reply: Fields): FrameReader => {
       const last = /\.(?:completed|incomplete|failed)$/.test(name)
       return { where: reply, body: fields.response, print: (response) => ({ ...fields, response }), last }
     }
-    const where = allFields(fields, { ...responsesFields, delta: placeOfEvent(name) })
     const print = ({ obfuscation: _, ...others }: JsonObject) => others
+    const where = allFields(print(fields), { ...responsesFields, delta: placeOfEvent(name) }, "assistant")
     const key = keyOf(name, fields)
     if (name.endsWith(".done")) {
       const isLeaf = fields.item === undefined && fields.part === undefined

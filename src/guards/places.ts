@@ -3,8 +3,8 @@
  * exactly there. What names, refers or encodes is no text: types, IDs, media, signatures. Tools are not walked.
  */
 import { isPurpose, surfaceNames, surfaceOf } from "../catalog/names.ts"
-import type { Fields, Place } from "../contract/places.ts"
-import { isObject, type Json, type JsonObject, objectOf, readObject, textOf } from "../wire/json.ts"
+import type { Fields, GuardedFields, Place } from "../contract/places.ts"
+import { isObject, type Json, type JsonObject, objectOf, readObject, textOf, without } from "../wire/json.ts"
 import { readWrittenObject } from "../wire/parse.ts"
 import { jsonText } from "../wire/print.ts"
 
@@ -22,12 +22,38 @@ export interface PlacedText {
 }
 
 /** Fields that are no text, wherever they stand but inside of arguments and schemas. */
-export const structural: ReadonlySet<string> = new Set([
+const structural: ReadonlySet<string> = new Set([
   ...["type", "role", "id", "tool_call_id", "tool_use_id", "call_id", "item_id", "name", "status", "detail", "phase"],
   ...["media_type", "mime_type", "cache_control", "signature", "thought_signature", "encrypted_content", "model"],
   ...["function_call_id", "encrypted_index", "file_id", "finish_reason", "logprobs", "tools"],
   ...["effort", "verbosity"]
 ])
+
+/** Fields of a request that hold words of a list, or name a tool. */
+const choices = [
+  ...[
+    "tool_choice",
+    "reasoning",
+    "reasoning_effort",
+    "thinking",
+    "include",
+    "truncation",
+    "modalities",
+    "service_tier"
+  ],
+  ...["speed", "stream_options", "prompt_cache_retention", "anthropic_beta", "anthropic_version", "vendor_version"]
+]
+
+/** Every field of a body that may hold a text, also one that is new. `place`: of those that are not known. */
+export const allFields = (body: JsonObject, known: Fields, place: Place): Fields => {
+  const others = Object.keys(body).filter((key) => !structural.has(key) && !Object.hasOwn(known, key))
+  return { ...known, ...Object.fromEntries(others.map((key) => [key, place])) }
+}
+
+/** Where the texts of a request are. */
+export const requestFields = (body: JsonObject, { others, request }: GuardedFields): Fields => {
+  return others === undefined ? request : allFields(without(body, choices), request, others)
+}
 
 const roles: Readonly<Record<string, Place>> = {
   system: "system",

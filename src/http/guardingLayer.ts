@@ -8,7 +8,7 @@ import { frameReader, reportedError } from "../guards/frames.ts"
 import { type About, askGuards, blockedError, type Guard, Guards } from "../guards/Guard.ts"
 import { guardStream } from "../guards/guardStream.ts"
 import { type GuardsOptions, guardsLayer } from "../guards/guardsLayer.ts"
-import { textsOf, withTexts } from "../guards/places.ts"
+import { requestFields, textsOf, withTexts } from "../guards/places.ts"
 import type { NamesModel } from "../surfaces/Surface.ts"
 import { isObject, type JsonObject } from "../wire/json.ts"
 import { inOneTurn } from "../wire/slices.ts"
@@ -88,7 +88,7 @@ const layer = Layer.effect(
         const before = own.filter(({ when }) => when !== "after")
         if (before.length === 0) return { request, replyGuards }
         const body = jsonOf(request)
-        const fields = guarded.request
+        const fields = requestFields(body, guarded)
         const texts = yield* inOneTurn(() => textsOf(fields, body))
         const tools = toolsOf(body)
         if (texts.length === 0 && tools.length === 0) return { request, replyGuards }

@@ -139,7 +139,8 @@ export const chat: Surface<ChatRequest, PreparedChat, ApiError> = {
   tools: (request) => toolsOf(request).map(({ function: { name, parameters } }) => ({ name, schema: parameters })),
   texts: jsonTexts,
   guarded: {
-    request: { messages: "user", prediction: "assistant", response_format: "system" },
+    request: { messages: "user", prediction: "assistant", response_format: "system", stop: "user" },
+    others: "arguments",
     // Flags quote destinations out of calls.
     reply: { choices: "assistant", x_gateway_governance: "arguments" }
   },

@@ -155,12 +155,16 @@ const callsOf = (content: Json | undefined): ReadonlyArray<Called> =>
 
 /** Where guards find the texts of both requests. */
 const requestTexts = {
-  system: "system",
-  messages: "user",
-  output_config: "system",
-  output_format: "system",
-  // Compaction has instructions.
-  context_management: "system"
+  request: {
+    system: "system",
+    messages: "user",
+    output_config: "system",
+    output_format: "system",
+    // Compaction has instructions.
+    context_management: "system",
+    stop_sequences: "user"
+  },
+  others: "arguments"
 } as const
 
 export const messages: Surface<MessagesRequest, PreparedMessages, MessagesError> = {
@@ -171,7 +175,7 @@ export const messages: Surface<MessagesRequest, PreparedMessages, MessagesError>
   counts: countsOf,
   tools: ({ tools }) => screened(tools),
   guarded: {
-    request: requestTexts,
+    ...requestTexts,
     // Flags quote destinations out of calls.
     reply: { content: "assistant", x_gateway_governance: "arguments" }
   },
@@ -201,7 +205,7 @@ export const countTokens: Surface<CountRequest, Prepared, MessagesError> = {
   error: messagesError,
   counts: countsOf,
   tools: ({ tools }) => screened(tools),
-  guarded: { request: requestTexts, reply: {} },
+  guarded: { ...requestTexts, reply: {} },
   prepare: prepare(true),
   *answer(_, { body }) {
     const count = countOf(body.input_tokens)

@@ -192,6 +192,7 @@ export const responses: Surface<ResponsesRequest, Prepared, ApiError> = {
     ),
   guarded: {
     request: { instructions: "system", input: "user", text: "system" },
+    others: "arguments",
     // Flags quote destinations out of calls.
     reply: { output: "assistant", x_gateway_governance: "arguments" }
   },

@@ -132,6 +132,26 @@ it("a text of which a guard leaves nothing is not held against the caller: the g
   )
 })
 
+const number = "123-45-6789"
+const unknown = { notes: [number, { name: number }], memo: { [number]: "a" } }
+it.each([
+  ["/v1/chat/completions", { model: "gpt-5.1:il5", messages: [{ role: "user", content: "hi" }] }, {}],
+  ["/v1/chat/completions", { model: "claude-sonnet-4-5:il5", messages: [{ role: "user", content: "hi" }] }, {}],
+  ["/v1/messages", guardedCases[1]?.ask("hi"), { metadata: { user_id: number }, stop_sequences: [number] }],
+  ["/v1/responses", guardedCases[2]?.ask("hi"), { metadata: { id: number }, prompt_cache_key: number }]
+] as const)("all that %s passes on is seen", (path, body, more) =>
+  guarded([{ name: "pii", when: "before", action: "redact" }], async (gateway) => {
+    const sent = { ...body, service_tier: "low", user: number, stop: [number], ...unknown, ...more }
+    const got = await post(gateway.url + path, sent)
+    assert.isNotEmpty(gateway.calls(), got.text)
+    for (const { body } of gateway.calls()) {
+      assert.include(body, "[ssn]")
+      assert.notInclude(body, "45-6789")
+    }
+    assert.notInclude(lastAsked()?.texts ?? [], "low")
+  })
+)
+
 const chatOf = (text: string) => guardedCases[0]?.ask(text) ?? {}
 const chatPath = "/v1/chat/completions"
 
