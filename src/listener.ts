@@ -8,13 +8,14 @@ import { Duration, Effect, Layer, Option } from "effect"
 import { Audit } from "./audit/Audit.ts"
 import { Drain } from "./http/Drain.ts"
 import { checkTlsTexts, endsIn } from "./identity/certificate.ts"
+import { listenError } from "./listenError.ts"
 import { createServer } from "./nodeHttp.ts"
 import { readRegularText } from "./regularFile.ts"
 import type { GatewaySettings } from "./Settings.ts"
 import { closeUnsecured, drainOpenReplies, guardSockets } from "./sockets.ts"
 import { tlsPolicy } from "./tlsPolicy.ts"
 import { watchFile } from "./watchFile.ts"
-import { fail, messageOf, OperatorError, rephrase } from "./wire/OperatorError.ts"
+import { fail, rephrase } from "./wire/OperatorError.ts"
 
 type TlsSettings = Pick<GatewaySettings, "tlsCert" | "tlsKey" | "tlsClientCa">
 
@@ -145,19 +146,6 @@ const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
   return server
 })
 
-const explain = (settings: GatewaySettings, cause: unknown): OperatorError => {
-  const code = cause instanceof Error && "code" in cause ? cause.code : undefined
-  const where = `${settings.host}:${settings.port}`
-  const advice: Readonly<Record<string, string>> = {
-    EADDRINUSE: "the port is taken. Stop what listens there, or set GATEWAY_PORT to another port (0 takes a free one)",
-    EACCES: "not allowed. Set GATEWAY_PORT to a port above 1023",
-    EADDRNOTAVAIL: "not an address of this machine. Set GATEWAY_HOST to one, or to 0.0.0.0 for all",
-    ENOTFOUND: "there is no such host. Set GATEWAY_HOST to an address of this machine"
-  }
-  const why = advice[String(code)] ?? messageOf(cause)
-  return new OperatorError({ message: `cannot listen on ${where}: ${why}` })
-}
-
 /** Ends the connections that are still open after the end of requests. */
 const cutOff = Effect.fnUntraced(function* (server: Server) {
   const { onExpired } = yield* Drain
@@ -185,4 +173,8 @@ export const listenerLayer = (settings: GatewaySettings) =>
         gracefulShutdownTimeout: Duration.sum(settings.drainTimeout, lastCall)
       })
     )
-  ).pipe(Layer.catchTag("ServeError", ({ cause }) => Layer.effectContext(Effect.fail(explain(settings, cause)))))
+  ).pipe(
+    Layer.catchTag("ServeError", ({ cause }) =>
+      Layer.effectContext(Effect.fail(listenError("GATEWAY_PORT", settings, cause)))
+    )
+  )

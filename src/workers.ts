@@ -1,5 +1,6 @@
 /** Several processes that share the port (`GATEWAY_WORKERS`): the first process starts, replaces and stops them. */
 import cluster from "node:cluster"
+import { createServer } from "node:net"
 import { Deferred, Duration, Effect, Option, Record, Schema } from "effect"
 import type { GatewaySettings } from "./Settings.ts"
 import { isEveryAddress } from "./settings/fields.ts"
@@ -41,6 +42,17 @@ export const metricsPortsProblem = (settings: GatewaySettings): string | undefin
     ? `GATEWAY_METRICS_PORT: ${metricsHost}:${port} for metrics is GATEWAY_PORT, too; each worker takes the next port`
     : undefined
 }
+
+/** For port 0, whose workers would get another one where they come back after all of them have ended; 0 where none is found. */
+const freePort = (host: string) =>
+  Effect.callback<number>((resume) => {
+    const server = createServer().once("error", () => resume(Effect.succeed(0)))
+    server.listen(0, host, () => {
+      const address = server.address()
+      const port = typeof address === "object" && address !== null ? address.port : 0
+      server.close(() => resume(Effect.succeed(port)))
+    })
+  })
 
 /** What differs between workers and one process: the limit of requests in flight is divided. */
 const environmentOf = (settings: GatewaySettings, slot: number) => ({
@@ -93,6 +105,7 @@ export const runWorkers = Effect.fnUntraced(function* <E, R>(
 ) {
   const problem = metricsPortsProblem(settings)
   if (problem !== undefined) return yield* fail(problem)
+  const port = settings.port === 0 ? yield* freePort(settings.host) : settings.port
   const stopWithin = Duration.sum(Duration.sum(settings.drainDelay, settings.drainTimeout), patience)
   const first = yield* Deferred.make<number, StartFailure>()
 
@@ -102,7 +115,7 @@ export const runWorkers = Effect.fnUntraced(function* <E, R>(
     while (true) {
       const startedAt = yield* steadyMillis
       const { reason, reported } = yield* live(
-        { ...environment, ...environmentOf(settings, slot) },
+        { ...environment, ...environmentOf(settings, slot), GATEWAY_PORT: String(port) },
         stopWithin,
         (port) => {
           Deferred.doneUnsafe(ready, Effect.succeed(port))

@@ -2,10 +2,11 @@
 import type { RequestListener } from "node:http"
 import { Context, Effect, Layer, type Scope } from "effect"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
+import { listenError } from "../listenError.ts"
 import { createServer } from "../nodeHttp.ts"
 import { inAddress, isLoopback } from "../settings/fields.ts"
 import { guardSockets } from "../sockets.ts"
-import { fail, type OperatorError } from "../wire/OperatorError.ts"
+import type { OperatorError } from "../wire/OperatorError.ts"
 import { prometheusName } from "./metrics.ts"
 
 export class MetricsPort extends Context.Service<
@@ -57,7 +58,7 @@ export const prometheusLayer = (options: { readonly host: string; readonly port:
       server.on("request", answer).on("checkContinue", answer)
       yield* Effect.acquireRelease(
         Effect.callback<void, OperatorError>((resume) => {
-          server.once("error", ({ message }) => resume(fail(`GATEWAY_METRICS_PORT cannot be used: ${message}`)))
+          server.once("error", (error) => resume(Effect.fail(listenError("GATEWAY_METRICS_PORT", options, error))))
           server.listen(options.port, options.host, () => resume(Effect.void))
         }),
         () =>

@@ -50,7 +50,7 @@ const cases: ReadonlyArray<Case> = [
   {
     what: "the metrics port is taken",
     environment: () => ({ GATEWAY_METRICS_PORT: taken }),
-    says: () => ["GATEWAY_METRICS_PORT", taken]
+    says: () => [`cannot listen on 127.0.0.1:${taken}: the port is taken`, "set GATEWAY_METRICS_PORT to another port"]
   },
   {
     what: "workers have no metrics ports",

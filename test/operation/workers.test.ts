@@ -70,6 +70,23 @@ describe.concurrent("GATEWAY_WORKERS", () => {
     }
   })
 
+  it("come back on the port that was announced, also where all have ended and any port would do", async () => {
+    const gateway = await serve({ GATEWAY_WORKERS: "2" })
+    try {
+      for (const pid of childrenOf(gateway.pid)) process.kill(pid, "SIGKILL")
+      // A connection on its way to a worker that is killed is never answered.
+      const served = () =>
+        fetch(`${gateway.url}/health`, { headers: { connection: "close" }, signal: AbortSignal.timeout(1000) }).then(
+          ({ ok }) => ok,
+          () => false
+        )
+      await until(async () => !(await served()), "the end of the workers")
+      await until(served, "new workers")
+    } finally {
+      await gateway.stop()
+    }
+  })
+
   it("a first worker that is killed while it starts is named, and ends the start", async () => {
     const gateway = start(["serve"], { GATEWAY_WORKERS: "2" })
     try {
