@@ -91,14 +91,17 @@ export const blockedError = ({ categories, guard }: GuardAction) =>
   })
 
 /**
- * Asks guards in order, each about what those before it left. Returns what they made of the texts and did, with `blocked` where
- * nothing may pass, and `emptied` where one left nothing of a text. Fails where one that must answer does not.
+ * Asks guards in order, each about what those before it left; `acted` gets what each did. Returns what they made of the texts, with
+ * `blocked` where nothing may pass, and `emptied` where one left nothing of a text. Fails where one that must answer does not.
  */
-export const askGuards = Effect.fnUntraced(function* (guards: ReadonlyArray<Guard>, asking: Asking) {
-  const actions: Array<GuardAction> = []
+export const askGuards = Effect.fnUntraced(function* (
+  guards: ReadonlyArray<Guard>,
+  asking: Asking,
+  acted: (action: GuardAction) => void
+) {
   let texts = asking.texts
   let emptied: GuardAction | undefined
-  const judged = (blocked?: GuardAction) => ({ texts: texts.map(({ text }) => text), actions, blocked, emptied })
+  const judged = (blocked?: GuardAction) => ({ texts: texts.map(({ text }) => text), blocked, emptied })
   for (const { action, judge, name, onFailure } of guards) {
     const verdict = yield* judge({ ...asking, texts }).pipe(
       Effect.catchTag("GuardFailure", (failure): Effect.Effect<Verdict, GatewayError> => {
@@ -116,7 +119,7 @@ export const askGuards = Effect.fnUntraced(function* (guards: ReadonlyArray<Guar
       categories: [category],
       action: isFlag ? "flag" : isBlock ? "block" : "redact"
     }
-    actions.push(done)
+    acted(done)
     if (isBlock) return judged(done)
     if (isFlag || others === undefined) continue
     if (others.some((other, at) => other.trim() === "" && other !== texts[at]?.text)) emptied ??= done

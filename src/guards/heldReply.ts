@@ -20,7 +20,7 @@ export interface GuardStreamOptions {
   readonly reader: FrameReader
   /** What guards have done so far, for the request and the reply. */
   readonly actions: () => ReadonlyArray<GuardAction>
-  readonly acted: (actions: ReadonlyArray<GuardAction>) => void
+  readonly acted: (action: GuardAction) => void
   /** Tokens so far, as the final event says them; undefined where it says none. */
   readonly usage: () => object | undefined
   readonly onWithheld: () => void
@@ -161,8 +161,7 @@ export const makeQueue = ({ about, acted, guards, hold, reader }: GuardStreamOpt
     }
     const asked = [...slots.values()]
     if (asked.length > 0) {
-      const verdict = yield* askGuards(guards, { about, input: "response", texts: asked })
-      acted(verdict.actions)
+      const verdict = yield* askGuards(guards, { about, input: "response", texts: asked }, acted)
       if (verdict.blocked !== undefined) return undefined
       for (const [at, slot] of asked.entries()) slot.after = verdict.texts[at] ?? slot.text
     }

@@ -183,15 +183,13 @@ export class RequestRecord extends RequestFacts {
     return this.outcome ?? (left ? "cancelled" : this.filtered ? "filtered" : "ok")
   }
 
-  /** Adds what guards did with texts of the request or of the reply. */
-  addGuardActions(actions: ReadonlyArray<GuardAction>): void {
-    for (const { action, categories, guard } of actions) {
-      const same = (other: GuardAction) => other.guard === guard && other.action === action
-      const before = this.guardActions.find(same)
-      const all = { guard, action, categories: [...new Set([...(before?.categories ?? []), ...categories])] }
-      this.guardActions = [...this.guardActions.filter((other) => !same(other)), all]
-      this.guardCounts = { ...this.guardCounts, [guard]: (this.guardCounts?.[guard] ?? 0) + 1 }
-    }
+  /** Adds what a guard did with texts of the request or of the reply. */
+  addGuardAction({ action, categories, guard }: GuardAction): void {
+    const same = (other: GuardAction) => other.guard === guard && other.action === action
+    const before = this.guardActions.find(same)
+    const all = { guard, action, categories: [...new Set([...(before?.categories ?? []), ...categories])] }
+    this.guardActions = [...this.guardActions.filter((other) => !same(other)), all]
+    this.guardCounts = { ...this.guardCounts, [guard]: (this.guardCounts?.[guard] ?? 0) + 1 }
   }
 
   /**

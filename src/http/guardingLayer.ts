@@ -2,6 +2,7 @@
 import { Effect, Layer } from "effect"
 import { internal } from "../catalog/GatewayError.ts"
 import { surfaceOf, surfaces } from "../catalog/names.ts"
+import type { GuardAction } from "../contract/Governance.ts"
 import type { Fields } from "../contract/places.ts"
 import { callsOf, textWithActions, toolsOf, withActions, withheld } from "../guards/bodies.ts"
 import { frameReader, reportedError } from "../guards/frames.ts"
@@ -23,7 +24,8 @@ const makeReplyGuards = (
   about: About,
   fields: Fields,
   guards: ReadonlyArray<Guard>,
-  record: RequestRecord
+  record: RequestRecord,
+  acted: (action: GuardAction) => void
 ): ReplyGuards => {
   const { surface } = about
   return {
@@ -32,8 +34,8 @@ const makeReplyGuards = (
       const body = given instanceof Uint8Array || !isObject(given) ? read : jsonOf(given)
       const texts = yield* inOneTurn(() => textsOf(fields, body))
       if (texts.length === 0) return given
-      const judged = yield* askGuards(guards, { about, input: "response", texts, toolCalls: callsOf(surface, body) })
-      record.addGuardActions(judged.actions)
+      const asking = { about, input: "response", texts, toolCalls: callsOf(surface, body) } as const
+      const judged = yield* askGuards(guards, asking, acted)
       if (judged.blocked !== undefined) {
         record.filtered = true
         return withheld(surface, body).body
@@ -57,7 +59,7 @@ const makeReplyGuards = (
             guards,
             reader: frameReader(surface, fields),
             actions: () => record.guardActions,
-            acted: (actions) => record.addGuardActions(actions),
+            acted,
             usage,
             onWithheld: () => onWithheld(withheld(surface, {}).finishReason),
             hold
@@ -79,12 +81,13 @@ const layer = Layer.effect(
         const surface = surfaceOf(purpose)
         const own = guards.of({ caller, level: route.level, surface })
         if (own.length === 0) return { request }
+        const acted = (action: GuardAction) => record.addGuardAction(action)
         const takeMemory = (bytes: number) => record.takeMemory(bytes)
         const about: About = { id, surface, level: route.level, caller, images, files, span, takeMemory }
         // Neither a vector nor a count says anything.
         const says = surfaces[purpose].output === "text"
         const after = own.filter(({ when }) => says && when !== "before")
-        const replyGuards = makeReplyGuards(about, guarded.reply, after, record)
+        const replyGuards = makeReplyGuards(about, guarded.reply, after, record, acted)
         const before = own.filter(({ when }) => when !== "after")
         if (before.length === 0) return { request, replyGuards }
         const body = jsonOf(request)
@@ -92,8 +95,7 @@ const layer = Layer.effect(
         const texts = yield* inOneTurn(() => textsOf(fields, body))
         const tools = toolsOf(body)
         if (texts.length === 0 && tools.length === 0) return { request, replyGuards }
-        const judged = yield* askGuards(before, { about, input: "request", texts, tools })
-        record.addGuardActions(judged.actions)
+        const judged = yield* askGuards(before, { about, input: "request", texts, tools }, acted)
         const emptied = judged.emptied && blockedError(judged.emptied)
         if (judged.blocked !== undefined) return yield* blockedError(judged.blocked)
         // Its messages are passed on as they are, and the cloud takes none without text.

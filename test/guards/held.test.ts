@@ -229,8 +229,8 @@ describe("a reply that is only flagged", () => {
     Effect.gen(function* () {
       const flagging = guardOf("flag", () => Effect.as(Effect.sleep("50 millis"), { category: "x" }))
       let actions: ReadonlyArray<GuardAction> = []
-      const acted = (more: ReadonlyArray<GuardAction>) => {
-        actions = [...actions, ...more]
+      const acted = (action: GuardAction) => {
+        actions = [...actions, action]
       }
       const options = { ...guardedAlone("chat", [flagging]), actions: () => actions, acted }
       const end = [chunk({ delta: {}, finish_reason: "stop" }), { data: "[DONE]" }]

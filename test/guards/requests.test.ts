@@ -246,6 +246,12 @@ describe("the boundary of a guard", () => {
       assert.isEmpty(gateway.calls())
     }))
 
+  it("has on record what guards before it have found", () =>
+    guarded([{ name: "words", when: "before", action: "flag" }, elsewhere], async (gateway) => {
+      assert.strictEqual((await post(gateway.url + chatPath, chatOf("Please BLOCKME now"))).status, 403)
+      assert.deepStrictEqual(countsOf(await recorded(gateway)).guarded, { words: 1 })
+    }))
+
   it("passes it with a flag where the operator wants it", () =>
     guarded([{ ...elsewhere, onFailure: "pass" }], async (gateway) => {
       const got = await post(gateway.url + chatPath, chatOf("hello"))

@@ -4,12 +4,10 @@ import { emptyRecord } from "../support/emptyRecord.ts"
 
 it("names each action of a guard once, with all its categories, and counts every time", () => {
   const record = emptyRecord("chat")
-  record.addGuardActions([
-    { guard: "a", action: "flag", categories: ["x"] },
-    { guard: "a", action: "redact", categories: ["y"] },
-    { guard: "b", action: "flag", categories: ["z"] }
-  ])
-  record.addGuardActions([{ guard: "a", action: "flag", categories: ["x", "w"] }])
+  record.addGuardAction({ guard: "a", action: "flag", categories: ["x"] })
+  record.addGuardAction({ guard: "a", action: "redact", categories: ["y"] })
+  record.addGuardAction({ guard: "b", action: "flag", categories: ["z"] })
+  record.addGuardAction({ guard: "a", action: "flag", categories: ["x", "w"] })
   expect(record.guardActions).toEqual([
     { guard: "a", action: "redact", categories: ["y"] },
     { guard: "b", action: "flag", categories: ["z"] },
