@@ -42,7 +42,7 @@ const isSchema = ({ type, properties, ...others }: JsonObject): boolean =>
 const SCHEMA =
   /\b(?:accord|adher|compatible|conform|follow|match|satisf)\w*\b[^.{}]{0,50}(?<![a-z])schema\b|\bjson schema to follow\b/i
 const ONLY =
-  /^(?:answer|reply|respond|return) (?:with )?(?:one |an? )?JSON\b|\bonly (?:with )?(?:one |an? |the )?(?:single |valid |raw )*JSON\b|\bJSON(?: object)? only\b/im
+  /(?:^|[.!?:]\s+)(?:please )?(?:answer|output|reply|respond|return) (?:with |in |as )?(?:one |an? )?(?:single |valid )?JSON\b|\bonly (?:with )?(?:one |an? |the )?(?:single |valid |raw )*JSON\b|\bJSON(?: object)? only\b/im
 
 /** A schema, or any object; undefined where no JSON is asked for. */
 export const jsonAsked = (text: string): JsonObject | "json" | undefined => {
@@ -51,6 +51,10 @@ export const jsonAsked = (text: string): JsonObject | "json" | undefined => {
   const schema = asked === null ? undefined : objectsIn(text.slice(asked.index)).findLast(isSchema)
   return schema ?? (ONLY.test(text) ? "json" : undefined)
 }
+
+/** The schema of an object in a text that asks for JSON, whatever it says of it. */
+export const schemaIn = (text: string): JsonObject | undefined =>
+  objectsIn(text).findLast(({ type, properties }) => type === "object" && isObject(properties))
 
 /** Whether it is to stand in a block of code. */
 export const wantsFence = (text: string): boolean =>

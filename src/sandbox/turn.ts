@@ -1,7 +1,7 @@
 /** The vendor-neutral form of a request: messages, tools and options. */
 import { readDirectives } from "./directives.ts"
 import { isObject, type Json, type JsonObject, objectOf, printed, textOf } from "./json.ts"
-import { jsonAsked, wantsFence } from "./jsonAsked.ts"
+import { jsonAsked, schemaIn, wantsFence } from "./jsonAsked.ts"
 import { countTokens } from "./tokens.ts"
 
 export interface Tool {
@@ -87,7 +87,7 @@ export const readTurn = (messages: ReadonlyArray<Message>, options: Options) => 
     /** The text of the last user message, without directives. */
     prompt,
     instructions,
-    format: format === "json" ? (asked.find(isObject) ?? format) : format,
+    format: format === "json" ? (asked.find(isObject) ?? schemaIn(prompt) ?? schemaIn(instructions) ?? format) : format,
     fenced: options.format === undefined && wantsFence(`${instructions}\n${prompt}`),
     turns: users.length,
     /** What the model said before. */

@@ -24,6 +24,7 @@ describe("JSON asked for in words", () => {
     ["Answer with one JSON object and nothing else.", "json"],
     ["Extract the people. Return ONLY valid JSON, no text.", "json"],
     ["Who? JSON only.", "json"],
+    ["Tell me a joke. Return JSON with keys setup and punchline.", "json"],
     ["It conforms to this JSON Schema: {broken", undefined],
     ['It matches the schema of {"name":"Bob"}.', undefined],
     ['Tools take JSON Schema, such as {"type":"object"}.', undefined],
@@ -74,6 +75,8 @@ layer(Sandbox.layer({ pace: 0 }))("an answer in JSON", (it) => {
         const json = yield* answer(more, ["system", asked], ["user", "Yesterday Ann Lee was 41."])
         assert.deepStrictEqual(JSON.parse(json), { name: "Ann Lee", age: 41 })
       }
+      const shown = yield* answer({ response_format: { type: "json_object" } }, ["user", `Ann is 41. As JSON: ${text}`])
+      assert.strictEqual(JSON.parse(shown).age, 41)
       const fenced = yield* answer({}, ["system", asked], ["user", "Ann is 41. Use a ```json code block."])
       assert.match(fenced, /^```json\n\{"name":.+\}\n```$/)
     })
