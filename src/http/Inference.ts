@@ -48,11 +48,12 @@ const makeReserve = (
   Effect.fnUntraced(function* (caller: CallerIdentity, record: RequestRecord, { prepared, route }: Ready<Prepared>) {
     const { bodies, maxOutput, stream } = prepared
     const { deployment } = route
+    const { startedAt } = record
     const input = record.inputEstimate ?? 0
     const output = maxOutput ?? 0
     if (stream && limitsStreams(caller)) record.endStream = yield* limit.stream(caller)
     if (maxOutput !== undefined && limitsUse(caller)) {
-      const reservation = yield* quota.reserve(caller, { input, output, prices: deployment.prices })
+      const reservation = yield* quota.reserve(caller, { input, output, prices: deployment.prices, startedAt })
       record.reservation = reservation
       record.replyHeaders = { ...record.replyHeaders, ...reservation.headers }
       // Runs after a stream has recorded its tokens, and before the reservation is settled.

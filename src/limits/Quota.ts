@@ -23,6 +23,8 @@ export interface Wanted {
   readonly output: number
   /** Absent where the deployment has no prices. */
   readonly prices?: Prices | undefined
+  /** When the request arrived, in milliseconds since the epoch: its record is of that month and day, too. Now, where it is absent. */
+  readonly startedAt?: number | undefined
 }
 
 const unpriced = (owner: string) =>
@@ -73,7 +75,7 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
    * while the store is lost: a quota that cannot be counted is not given.
    */
   const reserve = Effect.fnUntraced(function* (caller: CallerIdentity, wanted: Wanted) {
-    const budgets = budgetsOf(caller, yield* Clock.currentTimeMillis)
+    const budgets = budgetsOf(caller, wanted.startedAt ?? (yield* Clock.currentTimeMillis))
     const ofCost = budgets.find(({ unit }) => unit === "cost")
     if (ofCost !== undefined && wanted.prices === undefined) return yield* unpriced(ofCost.owner)
     const demands = budgets.map((budget) => demandOf(budget, wanted))
