@@ -9,88 +9,8 @@ import type { Adjusted } from "./adjustments.ts"
 import { addText, finishOf } from "./answer.ts"
 import { choiceOf, formatInstruction, jsonFormat, stopsOf, toolsOf, wantsSingleCall } from "./chatRequest.ts"
 import type { Dialect, Pieces, ReplyReader } from "./Dialect.ts"
-import { jsonFenceFilter, type TextFilter } from "./textFilters.ts"
-
-/** For each prefix of a sequence, the length of its longest border: a shorter prefix that is also its end (Knuth, Morris, Pratt). */
-const bordersOf = (sequence: string): Int32Array => {
-  const borders = new Int32Array(sequence.length)
-  for (let at = 1, length = 0; at < sequence.length; at++) {
-    while (length > 0 && sequence[at] !== sequence[length]) length = borders[length - 1] ?? 0
-    if (sequence[at] === sequence[length]) length++
-    borders[at] = length
-  }
-  return borders
-}
-
-/** Where the sequence begins that is complete first, of two the longer; -1 where the text has none. */
-const stopIn = (text: string, sequences: ReadonlyArray<string>): number => {
-  let start = -1
-  let end = text.length
-  for (const sequence of sequences) {
-    const at = text.slice(0, end).indexOf(sequence)
-    if (at < 0) continue
-    start = at + sequence.length < end || start < 0 ? at : Math.min(start, at)
-    end = at + sequence.length
-  }
-  return start
-}
-
-/**
- * Ends a text before the sequence that is complete first, of two the longer, so that it makes no difference how the text is split. At most
- * the beginning of a sequence is held back. Time is linear in the text and in the sequences, none of which is empty. `stopped`: a sequence
- * has come, and nothing is shown after it.
- */
-export const stopFilter = (sequences: ReadonlyArray<string>): TextFilter & { readonly stopped: () => boolean } => {
-  const watches = sequences.map((sequence) => ({ sequence, borders: bordersOf(sequence), matched: 0 }))
-  const longest = sequences.reduce((most, { length }) => Math.max(most, length), 0)
-  let held = ""
-  let stopped = false
-
-  /** The length of the longest beginning of a sequence with which the text so far ends; a whole sequence stops. */
-  const read = (unit: string): number => {
-    let most = 0
-    for (const watch of watches) {
-      const { sequence, borders } = watch
-      while (watch.matched > 0 && sequence[watch.matched] !== unit) watch.matched = borders[watch.matched - 1] ?? 0
-      if (sequence[watch.matched] === unit) watch.matched++
-      if (watch.matched === sequence.length) {
-        most = stopped ? Math.max(most, watch.matched) : watch.matched
-        stopped = true
-      } else if (!stopped && watch.matched > most) most = watch.matched
-    }
-    return most
-  }
-
-  return {
-    push: (text) => {
-      if (stopped) return ""
-      const rest = held + text
-      let end = held.length
-      let most = end
-      // Of a long text only the end is looked at character by character: there a sequence may have begun.
-      if (text.length > longest) {
-        const at = stopIn(rest, sequences)
-        if (at >= 0) {
-          held = ""
-          stopped = true
-          return rest.slice(0, at)
-        }
-        for (const watch of watches) watch.matched = 0
-        end = rest.length - longest
-      }
-      while (end < rest.length && !stopped) most = read(rest[end++] ?? "")
-      held = stopped ? "" : rest.slice(end - most)
-      return rest.slice(0, end - most)
-    },
-    end: () => {
-      const rest = held
-      held = ""
-      for (const watch of watches) watch.matched = 0
-      return rest
-    },
-    stopped: () => stopped
-  }
-}
+import { stopFilter } from "./stopFilter.ts"
+import { jsonFenceFilter } from "./textFilters.ts"
 
 const mapPieces = (reader: ReplyReader, change: (out: Pieces) => Pieces): ReplyReader => ({
   ...reader,
@@ -152,11 +72,12 @@ const stoppingReader = (reader: ReplyReader, sequences: ReadonlyArray<string>): 
     },
     ended: () => filter.stopped() || reader.ended(),
     stopped: filter.stopped,
-    unsent: () => (reader.unsent?.() ?? 0) + withheld
+    unsent: () => (reader.unsent?.() ?? 0) + withheld,
+    held: () => (reader.held?.() ?? 0) + filter.held
   }
 }
 
-/** Of the sequences that the gateway looks for, each in every character of an answer (docs/api.md#limits). */
+/** Of the sequences that the gateway looks for (docs/api.md#limits). */
 const limits = { sequences: 256, length: 1000 } as const
 
 /** Names one call at a time where the gateway does it, because calls of the model may be left out. */
