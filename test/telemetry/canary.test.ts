@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, it } from "@effect/vitest"
@@ -39,6 +39,9 @@ beforeAll(async () => {
     AWS_BEARER_TOKEN_BEDROCK: `${canary}-bedrock-key`,
     AZURE_OPENAI_API_KEY: `${canary}-azure-key`,
     GATEWAY_KEYS_FILE: file,
+    GATEWAY_STATE_DIR: join(directory, "state"),
+    GATEWAY_USAGE_LOG: join(directory, "usage.jsonl"),
+    GATEWAY_AUDIT_LOG: join(directory, "audit.jsonl"),
     GATEWAY_METRICS_PORT: "0",
     GATEWAY_LOG_LEVEL: "trace"
   })
@@ -88,7 +91,19 @@ const replies = [
   }
 ]
 
-it("what callers, models and credentials say is in no span, metric, log or record", async () => {
+const pdf = `data:application/pdf;base64,${Buffer.from(`%PDF-1.4 ${canary}`).toString("base64")}`
+const part = { type: "file", file: { filename: `${canary}-file.pdf`, file_data: pdf } }
+
+/** To the other surfaces, each of which the cloud refuses with what it was sent. */
+const others = [
+  ["chat/completions", { model: "claude-sonnet-4-5:il2", messages: [{ role: "user", content: [part] }] }],
+  ["chat/completions", { model: "claude-sonnet-4-5:il2", messages: [{ role: `${canary}-role`, content: [part] }] }],
+  ["responses", { model: "gpt-5.1:il5", input: `${canary}-input`, metadata: { a: `${canary}-metadata` } }],
+  ["embeddings", { model: "titan-embed-text-v2:il5", input: [`${canary}-text`] }],
+  ["messages/count_tokens", message(`${canary}-counted`, { model: "claude-sonnet-4-5:il2" })]
+] as const
+
+it("what callers, models and credentials say is in no span, metric, log, record or file", async () => {
   const headers = { "x-api-key": secret, baggage: `secret=${canary}-baggage`, tracestate: `v=${canary}` }
   const body = message(`${canary}-prompt`, { model: "claude-sonnet-4-5:il2", system: `${canary}-system` })
   const send = (more: Readonly<Record<string, unknown>>, extra: Readonly<Record<string, string>> = {}) =>
@@ -111,6 +126,14 @@ it("what callers, models and credentials say is in no span, metric, log or recor
   upstream.use(streaming([...sse(toolCall), `event: content_block_start\ndata: ${canary}-not-json\n\n`]))
   assert.include(await (await send({ stream: true })).text(), "event: error")
 
+  upstream.use((socket, { body }) =>
+    socket.write(reply("400 Bad Request", JSON.stringify({ error: { message: body } })))
+  )
+  for (const [path, body] of others) {
+    const { status } = await post(`${gateway.url}/v1/${path}`, body, headers)
+    assert.include([400, 502], status, path)
+  }
+
   assert.strictEqual((await send({}, { "x-api-key": `${canary}-wrong-key` })).status, 401)
   assert.strictEqual((await send({ [`${canary}-field`]: 1, messages: [] })).status, 400)
   const broken = { method: "POST", headers: { "x-api-key": secret, "content-type": "application/json" } }
@@ -131,7 +154,13 @@ it("what callers, models and credentials say is in no span, metric, log or recor
   const { stop, stdout, stderr } = gateway
   assert.strictEqual(await stop(), 0)
 
-  const shown = { export: receiver.text(), metrics, stdout: stdout(), stderr: stderr() }
+  const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((found) => found.isFile())
+  assert.includeMembers(
+    files.map(({ name }) => name),
+    ["usage.jsonl", "audit.jsonl", "quota.sqlite"]
+  )
+  const written = files.map(({ name, parentPath }) => [name, readFileSync(join(parentPath, name), "latin1")] as const)
+  const shown = { ...Object.fromEntries(written), export: receiver.text(), metrics, stdout: stdout(), stderr: stderr() }
   for (const [where, text] of Object.entries(shown)) {
     assert.isAbove(text.length, 0, where)
     for (const word of [canary, secret, secret.slice(4)]) {
