@@ -40,8 +40,10 @@ export const callsOf = (surface: GuardedSurface, body: JsonObject): ReadonlyArra
 /** A whole reply of which nothing may pass, as the surface's own filters end theirs. Its flags would quote it. */
 export const withheld = (surface: GuardedSurface, { x_gateway_governance: _, ...body }: JsonObject) => {
   switch (surface) {
-    case "messages":
-      return { body: { ...body, content: [], stop_reason: "refusal", stop_sequence: null }, finishReason: "refusal" }
+    case "messages": {
+      const stop = { stop_reason: "refusal", stop_details: null, stop_sequence: null }
+      return { body: { ...body, content: [], ...stop }, finishReason: "refusal" }
+    }
     case "responses": {
       const details = { incomplete_details: { reason: "content_filter" }, output: [] }
       return { body: { ...body, status: "incomplete", ...details }, finishReason: "incomplete" }

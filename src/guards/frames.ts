@@ -3,7 +3,7 @@ import { Array as Arr } from "effect"
 import type { GuardAction } from "../contract/Governance.ts"
 import type { Fields, Place } from "../contract/places.ts"
 import type { Frame, Frames } from "../stream/Frame.ts"
-import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf, without } from "../wire/json.ts"
 import { readExactObject } from "../wire/parse.ts"
 import { jsonText } from "../wire/print.ts"
 import { textWithActions, withActions, withheld } from "./bodies.ts"
@@ -165,8 +165,11 @@ const messagesReader = (): FrameReader => {
       }
       case "content_block_stop":
         return { where: allFields(fields, {}, "assistant"), ends: [key] }
-      case "message_delta":
-        return {}
+      case "message_delta": {
+        const body = objectOf(fields.delta)
+        const where = allFields(without(body, ["stop_reason", "stop_sequence"]), {}, "assistant")
+        return { where, body, print: (delta) => ({ ...fields, delta }) }
+      }
       case "message_stop":
         return { last: true }
       default:

@@ -177,7 +177,7 @@ export const messages: Surface<MessagesRequest, PreparedMessages, MessagesError>
   guarded: {
     ...requestTexts,
     // Flags quote destinations out of calls.
-    reply: { content: "assistant", x_gateway_governance: "arguments" }
+    reply: { content: "assistant", stop_details: "assistant", x_gateway_governance: "arguments" }
   },
   prepare: prepare(false),
   *answer({ emulated, model }, reply) {

@@ -3,7 +3,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { chat } from "../support/chat.ts"
 import * as claude from "../support/claude.ts"
 import { guardsFile } from "../support/detector.ts"
-import { streaming } from "../support/fakeUpstream.ts"
+import { answering, reply, streaming } from "../support/fakeUpstream.ts"
 import { post } from "../support/http.ts"
 import { ask, ending, frames, opening, textEvents, textItem, type UpstreamEvent } from "../support/responses.ts"
 import { sharedDetector, sharedUpstream } from "../support/shared.ts"
@@ -51,6 +51,21 @@ describe("a text is seen", () => {
   ])("in any field of an event of messages: $type", async (event) => {
     const block = claude.blockStart(0, { type: "text", text: "" })
     isRedacted(await message(block, event, claude.blockStop(0)))
+  })
+
+  const refused = { stop_reason: "refusal", stop_details: { type: "refusal", explanation: `says ${number}` } }
+  it("in what explains why a streamed message was refused", async () => {
+    const delta = { ...claude.messageDelta(), delta: { ...refused, stop_sequence: null } }
+    const text = await messages(claude.messageStart(), delta, claude.messageStop)
+    isRedacted(text)
+    assert.include(text, '"stop_reason":"refusal"')
+  })
+  it("in what explains why a whole message was refused", async () => {
+    upstream.use(answering(reply("200 OK", JSON.stringify(claude.wholeMessage([], refused)))))
+    isRedacted((await post(`${gateway.url}/v1/messages`, claude.message(claudeModel))).text)
+    const blocked = { ...refused, stop_details: { type: "refusal", explanation: "BLOCKME today" } }
+    upstream.use(answering(reply("200 OK", JSON.stringify(claude.wholeMessage([], blocked)))))
+    assert.notInclude((await post(`${gateway.url}/v1/messages`, claude.message(claudeModel))).text, "today")
   })
 
   it("again where an item that is done repeats what was redacted", async () => {
