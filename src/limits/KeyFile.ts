@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path"
 import { Array as Arr, DateTime, Effect, FileSystem, Option, Record, Result, Schema } from "effect"
 import { levels } from "../catalog/names.ts"
 import { isCallerId } from "../contract/Security.ts"
-import type { OperatorError } from "../wire/OperatorError.ts"
+import { inSetting, type OperatorError, rephrase } from "../wire/OperatorError.ts"
 import { entryOf, parser, readSet, withLock, writeAtomic } from "./files.ts"
 import { limitKinds } from "./limits.ts"
 
@@ -184,8 +184,8 @@ export const changeBook = Effect.fnUntraced(function* <A, E, R>(
       ...(teams.length === 0 ? {} : { teams }),
       ...(callers.length === 0 ? {} : { callers })
     })
-    yield* writeAtomic(path, `${JSON.stringify(file, null, 2)}\n`)
+    yield* rephrase(writeAtomic(path, `${JSON.stringify(file, null, 2)}\n`), inSetting(setting))
     return result
   })
-  return yield* withLock(path, changing)
+  return yield* withLock(path, setting, changing)
 })

@@ -205,9 +205,13 @@ export const giveToFolder = Effect.fnUntraced(function* (path: string) {
 
 /**
  * Runs `effect` while no other process does so for the same file; waits 5 s for one that does. The lock is a file beside it,
- * so a process that was killed leaves it behind: the error says so.
+ * so a process that was killed leaves it behind: the error says so. `setting` names the file.
  */
-export const withLock = Effect.fnUntraced(function* <A, E, R>(path: string, effect: Effect.Effect<A, E, R>) {
+export const withLock = Effect.fnUntraced(function* <A, E, R>(
+  path: string,
+  setting: string,
+  effect: Effect.Effect<A, E, R>
+) {
   const fs = yield* FileSystem.FileSystem
   const lock = `${path}.lock`
   const acquire = fs.writeFileString(lock, "", { flag: "wx", mode: 0o600 }).pipe(
@@ -222,7 +226,7 @@ export const withLock = Effect.fnUntraced(function* <A, E, R>(path: string, effe
     )
   )
   return yield* Effect.acquireUseRelease(
-    acquire,
+    rephrase(acquire, inSetting(setting)),
     () => effect,
     () => Effect.ignore(fs.remove(lock))
   )

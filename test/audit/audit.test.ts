@@ -168,7 +168,10 @@ describe("a command's audit events", () => {
       const { code, stderr, stdout } = await run(command.split(" "), { GATEWAY_AUDIT_LOG: join(folder, "none/log") })
       assert.strictEqual(code, 1)
       assert.match(stdout, command.startsWith("keys") ? /\n {2}gmg_[\w-]{43}\n/ : /^Created team x in keys\.json/)
-      assert.match(stderr, /^gateway: it is done, but the audit log has no event of it: cannot write .*none does not/)
+      assert.match(
+        stderr,
+        /^gateway: it is done, but the audit log \(GATEWAY_AUDIT_LOG\) has no event of it: cannot write .*none does not/
+      )
     }
   )
 
@@ -180,7 +183,7 @@ describe("a command's audit events", () => {
     assert.match(stdout, /\n {2}gmg_[\w-]{43}\n/)
     assert.match(
       stderr,
-      /^gateway: it is done, but the audit log has no event of it: cannot write .*: nothing reads it/
+      /^gateway: it is done, but the audit log \(GATEWAY_AUDIT_LOG\) has no event of it: cannot write .*: nothing reads it/
     )
   })
 

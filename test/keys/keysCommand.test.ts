@@ -55,7 +55,10 @@ describe("keys commands", () => {
     Effect.gen(function* () {
       const file = `${yield* keyFile}.none/keys.json`
       const { message } = yield* Effect.flip(createKey(file, { name: "team" }))
-      assert.strictEqual(message, `cannot write ${file}: the folder ${dirname(file)} does not exist. Make it first.`)
+      assert.strictEqual(
+        message,
+        `GATEWAY_KEYS_FILE: cannot write ${file}: the folder ${dirname(file)} does not exist. Make it first.`
+      )
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 

@@ -58,7 +58,7 @@ const printAudited = Effect.fnUntraced(function* <E, R>(
     recordOptions(gateway)
   )
   const recorded = yield* Effect.exit(
-    rephrase(appending, (why) => `it is done, but the audit log has no event of it: ${why}`)
+    rephrase(appending, (why) => `it is done, but the audit log (GATEWAY_AUDIT_LOG) has no event of it: ${why}`)
   )
   yield* print(text)
   return yield* recorded
