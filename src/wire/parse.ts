@@ -6,6 +6,7 @@
 import { Effect, Result } from "effect"
 import { hasHardKey, isRaw, type Json, type JsonObject, readObject } from "./json.ts"
 import {
+  isNumberByte,
   maxDepth,
   maxFields,
   maxNameBytes,
@@ -174,18 +175,18 @@ export const measure = (bytes: Buffer, depthLimit: number, fieldLimit: number): 
   let deepest = 0
   let tokens = 0
   let fields = 1
-  let digits = 0
+  let inNumber = 0
   let over = false
   /** Whether the last string is longer than a name may be. */
   let long = false
   for (let at = 0; at < length; at++) {
     const byte = bytes[at] ?? 0
-    if (byte >= 0x30 && byte <= 0x39) {
-      digits++
+    if (isNumberByte(byte)) {
+      inNumber++
       continue
     }
-    if (digits > maxNumber) over = true
-    digits = 0
+    if (inNumber > maxNumber) over = true
+    inNumber = 0
     if (byte === quote) {
       // Strings are skipped, so that megabytes of base64 cost next to nothing, but for those that may have escaped quotes.
       const from = at + 1

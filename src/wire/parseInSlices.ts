@@ -69,7 +69,9 @@ const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 const words = Object.entries({ true: true, false: false, null: null })
 
 const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39
-const isNumberByte = (byte: number): boolean => isDigit(byte) || [0x2b, 0x2d, 0x2e, 0x45, 0x65].includes(byte)
+/** Of a digit, or of `+`, `-`, `.`, `E` and `e`. */
+export const isNumberByte = (byte: number): boolean =>
+  isDigit(byte) || byte === 0x2b || byte === 0x2d || byte === 0x2e || byte === 0x45 || byte === 0x65
 const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
 const pathOf = (keys: ReadonlyArray<string | number>): string => {

@@ -199,7 +199,9 @@ describe("budget", () => {
     ["fields of a request", fields, maxFields, "", /more than 1,024 fields/],
     ["depth", nested, 256, "[0]".repeat(103), /nested deeper than 256 levels/],
     ["values", values, maxTokens, "x[299999]", /too many values.*150,000 in objects, or 300,000 in arrays/],
-    ["digits", (n) => `{"x":${"9".repeat(n)}}`, 1024, "x", /a number of more than 1,024 characters/]
+    ["an integer", (n) => `{"x":${"9".repeat(n)}}`, 1024, "x", /a number of more than 1,024 characters/],
+    ["a fraction", (n) => `{"x":0.${"9".repeat(n - 2)}}`, 1024, "x", /a number of more than 1,024 characters/],
+    ["an exponent", (n) => `{"x":-1.5E+${"0".repeat(n - 6)}}`, 1024, "x", /a number of more than 1,024 characters/]
   ]
   for (const [what, text, limit, path, words] of rows) {
     it(what, () => {
