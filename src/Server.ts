@@ -81,6 +81,10 @@ const limitLayers = (options: GatewayOptions) => {
   )
 }
 
+/** Whether an error is the end, and not a signal. */
+const hasFailed = (exit: Exit.Exit<unknown, unknown>): boolean =>
+  Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
+
 /** Audit events where the operator wants them, among the usage records or in their own log; the first is the start, the last the stop. */
 const audit = ({ clouds, settings }: GatewayOptions) => {
   if (Option.isNone(settings.auditLog)) return Layer.empty
@@ -96,8 +100,11 @@ const audit = ({ clouds, settings }: GatewayOptions) => {
       const record = yield* Audit
       const detail = { version, pid: process.pid, settings: settingsDigest({ settings, clouds }) }
       record({ audit: "gateway.started", outcome: "success", detail })
-      yield* Effect.addFinalizer(() =>
-        Effect.sync(() => record({ audit: "gateway.stopped", outcome: "success", detail: { pid: process.pid } }))
+      yield* Effect.addFinalizer((exit) =>
+        Effect.sync(() => {
+          const outcome = hasFailed(exit) ? "failure" : "success"
+          record({ audit: "gateway.stopped", outcome, detail: { pid: process.pid } })
+        })
       )
     })
   ).pipe(Layer.provideMerge(log))
@@ -156,7 +163,7 @@ const drainOnShutdown = ({ drainDelay, drainTimeout }: GatewaySettings) =>
   Layer.effectDiscard(
     Effect.flatMap(Drain, ({ begin, expire }) =>
       Effect.addFinalizer((exit) => {
-        const crashed = Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
+        const crashed = hasFailed(exit)
         return begin.pipe(
           Effect.andThen(Effect.logInfo("stopping")),
           Effect.andThen(Effect.sleep(crashed ? 0 : drainDelay)),

@@ -119,8 +119,13 @@ describe("the gateway's audit events", () => {
       stdout
         .trim()
         .split("\n")
-        .map((line) => JSON.parse(line).audit),
-      ["gateway.started", "file.read", "gateway.stopped"]
+        .map((line) => JSON.parse(line))
+        .map(({ audit, outcome }) => [audit, outcome]),
+      [
+        ["gateway.started", "success"],
+        ["file.read", "success"],
+        ["gateway.stopped", "failure"]
+      ]
     )
   })
 
