@@ -15,8 +15,14 @@ export interface RevocationList {
   readonly isSignedBy: (key: KeyObject) => boolean
 }
 
-/** As Node writes serial numbers. */
-export const plainSerial = (hex: string): string => hex.toUpperCase().replace(/^0+(?=.)/, "")
+/** As Node writes serial numbers, some of which are negative, without leading zeros. */
+export const plainSerial = (hex: string): string => hex.toUpperCase().replace(/^(-?)0+(?=.)/, "$1")
+
+const serialOf = (bytes: Buffer, element: Element): string => {
+  const hex = hexOf(bytes, element)
+  if ((bytes[element.from] ?? 0) < 0x80) return plainSerial(hex)
+  return plainSerial(BigInt.asIntN(4 * hex.length, BigInt(`0x${hex}`)).toString(16))
+}
 
 const timeOf = (bytes: Buffer, { from, tag, to }: Element): number => {
   const text = bytes.toString("latin1", from, to)
@@ -44,7 +50,7 @@ const sliceEntries = 500
 function* revokedIn(bytes: Buffer, list: Element): Slices<ReadonlySet<string>> {
   const revoked = new Set<string>()
   for (const entry of childrenOf(bytes, list)) {
-    revoked.add(plainSerial(hexOf(bytes, elementAt(bytes, entry.from, entry.to))))
+    revoked.add(serialOf(bytes, elementAt(bytes, entry.from, entry.to)))
     if (revoked.size % sliceEntries === 0) yield
   }
   return revoked

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from "node:crypto"
+import { generateKeyPairSync, X509Certificate } from "node:crypto"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -220,6 +220,17 @@ otherName.1 = "1.3.6.1.4.1.311.20.2.3;UTF8:x, othername:UPN:admin@mil"
         "the revocation list of the client certificate's authority is out of date"
       ]
     )
+  })
+
+  it.each(["-5", "-0xff00aa", "-0x80", "0"])("is refused when it was revoked by the number %s", (serial) => {
+    const { openssl, path } = agency
+    agency.issue("numbered", { subject: "/O=Agency/CN=numbered" })
+    const signing = `-CA ca.pem -CAkey ca.key -set_serial ${serial} -out numbered.pem`
+    openssl("x509", "-req", "-in", "numbered.csr", ...signing.split(" "))
+    agency.revoke("numbered")
+    const certificate = new X509Certificate(readFileSync(path("numbered.pem")))
+    const judged = authoritiesOf(certificate, authority(listsOf(agency.list("numbered.crl"))), now)
+    assert.strictEqual(Result.isFailure(judged) && judged.failure.why, "certificate-revoked")
   })
 })
 
