@@ -37,6 +37,11 @@ it("this month's and today's tokens and money of keys and teams come back from t
   assert.deepEqual([records, damaged], [6, 2])
 })
 
+it("a request with a secret that works no more is no use of its key", () => {
+  const refused = { tokens: null, outcome: "unauthenticated", status: 403 } as const
+  assert.deepEqual(restored(day, [line(1), line(2, refused)]).counts["key_1:last-use"], day + 1)
+})
+
 it("what was written twice counts once", () => {
   const lines = chained(3)
   assert.strictEqual(restored(day, [...lines, ...lines]).counts["key_1:2026-11"], 90)

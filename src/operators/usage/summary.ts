@@ -156,8 +156,9 @@ export const makeRestoring = (now: number) => {
   }
   const plus = (before: number, amount: number) => before + amount
 
-  const { damage, line, lines } = makeRecordReader(({ cost, key_id, team, time, tokens }) => {
-    if (key_id === null) return
+  const { damage, line, lines } = makeRecordReader(({ cost, key_id, outcome, team, time, tokens }) => {
+    // A secret that works no more is no use of its key.
+    if (key_id === null || outcome === "unauthenticated") return
     records++
     put({ account: lastUseAccount(key_id), amount: Date.parse(time) }, Math.max)
     const used = count(tokens?.input) + count(tokens?.output)
