@@ -3,7 +3,7 @@ import { Array as Arr, Order, String as Str } from "effect"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import { plural } from "../wire/plural.ts"
 import type { Demand, Held, Standing } from "./Ledger.ts"
-import { type Budget, day } from "./limits.ts"
+import { type Budget, day, millionths } from "./limits.ts"
 
 export interface BudgetDemand extends Demand {
   readonly budget: Budget
@@ -70,7 +70,7 @@ const explain = (demand: BudgetDemand, { held, spent }: Standing, left: number, 
   const { budget, least } = demand
   const { limit, owner, period, unit } = budget
   if (period === undefined) return explainRate(demand, left)
-  const shown = (amount: number) => (unit === "cost" ? String(Math.floor(amount / 10_000) / 100) : String(amount))
+  const shown = (amount: number) => (unit === "cost" ? String(amount / millionths) : String(amount))
   const what = unit === "cost" ? currency : unit
   const all = `${shown(limit)} ${what} ${period.kind === "month" ? "of this month" : "of today"}`
   const next = `The next ${period.kind} starts on ${day(period.end)} (UTC).`

@@ -355,6 +355,16 @@ const conforms = (store: () => Store) => {
           (yield* Effect.flip(use(key, 0))).message,
           /at least 1 USD, and 0\.5 of this API key's 2 USD of today/
         )
+        const cheap = Effect.scoped(
+          Effect.map(quota.reserve(key, { ...whole(1), prices: { ...prices, input: 2500 } }), (reservation) =>
+            reservation.use(1, 499_000)
+          )
+        )
+        yield* cheap
+        assert.match(
+          (yield* Effect.flip(cheap)).message,
+          /at least 0\.0025 USD, and 0\.001 of this API key's 2 USD of today/
+        )
         yield* use(callerWith({ team }), 1_500_000)
         assert.match(
           (yield* Effect.flip(use(callerWith({ team }), 0))).message,
@@ -364,8 +374,8 @@ const conforms = (store: () => Store) => {
         assert.strictEqual(free.reason, "forbidden")
         assert.match(free.message, /^This API key has a limit on its cost, and this model has no price at this level/)
         const { keys, teams } = yield* quota.usageTotals({ keys: [key], teams: [team] })
-        assert.deepStrictEqual([keys[0]?.dailyCost, keys[0]?.monthlyCost], [1_500_000, 1_500_000])
-        assert.strictEqual(teams[0]?.dailyCost, 3_000_000)
+        assert.deepStrictEqual([keys[0]?.dailyCost, keys[0]?.monthlyCost], [1_999_000, 1_999_000])
+        assert.strictEqual(teams[0]?.dailyCost, 3_499_000)
       }).pipe(Effect.provide(Quota.layer(lease)))
     )
   )
