@@ -99,7 +99,7 @@ const asTable = (summary: Summary, names: KeyNames): string => {
     outcomes.length === 0
       ? "\nNo records.\n"
       : `\nOutcomes: ${outcomes.map(([name, count]) => `${escapeControls(name)} ${grouped(count)}`).join(", ")}\n`,
-    notes([lines.other, "lines are no usage records"], [lines.repeated, "records were written twice and counted once"]),
+    notes([lines.other, "lines are no usage records"], [lines.repeated, "records were there before and counted once"]),
     lines.damaged === 0 ? "" : `${damageText(summary)}\n`
   ].join("")
 }

@@ -1,6 +1,7 @@
 /** What sums need of a usage record, read from its line. Fields that later releases add, or that older ones lack, may be absent. */
 import { Schema } from "effect"
 import { recordIn } from "../../limits/ocsf.ts"
+import { getOrInsert } from "../../wire/getOrInsert.ts"
 import { isObject, readObject } from "../../wire/json.ts"
 import type { Place } from "./readFiles.ts"
 
@@ -48,23 +49,26 @@ const readRecord = (line: string): UsedRecord | "other" | "damaged" => {
   return isObject(value) && ("audit" in value || !("time" in value && "outcome" in value)) ? "other" : "damaged"
 }
 
-/** What earlier versions wrote again after a failed write, a batch as a whole, is at most a batch behind. */
-const repeatWindow = 1024
-const maxInstances = 256
+/** A bit is kept of each record, in blocks; of those that were begun first none is, beyond 67 million records. */
+const blockSize = 4096
+const maxBlocks = 16_384
 
-/** Whether a chained record was read among the last of its chain. */
+/**
+ * Whether a chained record was read before: a copy of a file may be among those that are given, such as an archive beside what was
+ * packed into it, and a failed write may have been repeated.
+ */
 const makeRepeats = () => {
-  const seen = new Map<string, Float64Array>()
+  const blocks = new Map<string, Uint8Array>()
   return ({ instance, seq }: UsedRecord): boolean => {
-    if (typeof instance !== "string" || typeof seq !== "number") return false
-    const known = seen.get(instance)
-    if (known === undefined && seen.size >= maxInstances) seen.delete(seen.keys().next().value ?? "")
-    const ring = known ?? new Float64Array(repeatWindow)
-    seen.set(instance, ring)
-    const slot = seq % repeatWindow
-    if (ring[slot] === seq) return true
-    ring[slot] = seq
-    return false
+    // Chains have short names, and numbers from 1.
+    if (typeof instance !== "string" || instance.length > 64) return false
+    if (typeof seq !== "number" || !Number.isSafeInteger(seq) || seq < 1) return false
+    const block = getOrInsert(blocks, `${instance}:${Math.floor(seq / blockSize)}`, () => new Uint8Array(blockSize / 8))
+    if (blocks.size > maxBlocks) blocks.delete(blocks.keys().next().value ?? "")
+    const [at, bit] = [Math.floor((seq % blockSize) / 8), 1 << (seq % 8)]
+    const byte = block[at] ?? 0
+    block[at] = byte | bit
+    return (byte & bit) !== 0
   }
 }
 
@@ -73,7 +77,7 @@ const maxNamed = 5
 /** Gives the records among lines to `take`, their times as `toISOString` writes them, and counts the other lines. */
 export const makeRecordReader = (take: (record: UsedRecord) => void) => {
   const isRepeat = makeRepeats()
-  /** `other`: lines that are no records, such as log lines; `repeated`: written twice after a failed write, and taken once. */
+  /** `other`: lines that are no records, such as log lines; `repeated`: read before, and taken once. */
   const lines = { read: 0, damaged: 0, other: 0, repeated: 0 }
   const damagedAt: Array<Place> = []
 
