@@ -1,5 +1,5 @@
 /** The turns of a messages body, as deployments take them. */
-import type { Adjusted } from "../vendors/adjustments.ts"
+import { type Adjusted, isIdle } from "../vendors/adjustments.ts"
 import { isThinking, isUnsigned } from "../vendors/claude/order.ts"
 import { resultsFirst } from "../vendors/claude/turns.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
@@ -11,9 +11,6 @@ export const blocksOf = (content: Json | undefined): ReadonlyArray<Json> =>
   typeof content === "string" ? (content === "" ? [] : [{ type: "text", text: content }]) : arrayOf(content)
 
 const isSystem = (message: Json): boolean => roleOf(message) === "system"
-
-export const isEmptyValue = (value: Json | undefined): boolean =>
-  value === null || value === undefined || (typeof value === "object" && Object.keys(value).length === 0)
 
 /** A block of a system message, marked as the vendor's clients mark texts that the user did not write. */
 const reminder = (block: Json): Json => {
@@ -78,7 +75,7 @@ export const foldSystem = (body: JsonObject, keeps: boolean, adjusted: Adjusted)
   const blocksIn = (message: Json): ReadonlyArray<Json> => {
     adjusted.add("messages.role:system->user")
     for (const [name, value] of Object.entries(objectOf(message))) {
-      if (name !== "role" && name !== "content" && !isEmptyValue(value)) adjusted.removed(`messages.${name}`)
+      if (name !== "role" && name !== "content" && !isIdle(name, value)) adjusted.removed(`messages.${name}`)
     }
     return blocksOf(objectOf(message).content)
   }

@@ -11,7 +11,7 @@ import type { MessagesError } from "../contract/Errors.ts"
 import { CountRequest, MessagesRequest } from "../contract/Messages.ts"
 import type { CountReply } from "../contract/MessagesReply.ts"
 import type { Called } from "../governance/accumulate.ts"
-import { Adjusted } from "../vendors/adjustments.ts"
+import { Adjusted, isIdle, reportUnsupported } from "../vendors/adjustments.ts"
 import { isFilter, isGuarded } from "../vendors/answer.ts"
 import { withOpaqueUser } from "../vendors/claude/request.ts"
 import { tokensOf } from "../vendors/claude/usage.ts"
@@ -26,7 +26,7 @@ import { fitFormat, isEmulated, withoutFence } from "./messagesFormat.ts"
 import { isCall, messagesProtocol } from "./messagesStream.ts"
 import { adjustThinking, withoutSampling } from "./messagesThinking.ts"
 import { refuseFunctions, refuseServerTools, screened, serverFields } from "./messagesTools.ts"
-import { cacheLastBlock, foldSystem, isEmptyValue, mergeTurns, withoutRefusedThinking } from "./messageTurns.ts"
+import { cacheLastBlock, foldSystem, mergeTurns, withoutRefusedThinking } from "./messageTurns.ts"
 import type { Arrival, Counts, Prepared, Surface } from "./Surface.ts"
 
 interface PreparedMessages extends Prepared {
@@ -75,14 +75,11 @@ const threadUnsupported = new GatewayError({
 
 /** Fields that are sent for a count, and those that make no difference to one; other fields are removed and named. */
 const counted = ["messages", "system", "tools", "tool_choice", "thinking", "output_config", "anthropic_version"]
-const uncounted = new Set(
-  "max_tokens temperature top_p top_k stop_sequences metadata cache_control service_tier speed".split(" ")
-)
+const ignored = "max_tokens temperature top_p top_k stop_sequences metadata cache_control service_tier speed".split(" ")
+const known: ReadonlySet<string> = new Set([...counted, ...ignored])
 
 const countedOf = (body: JsonObject, adjusted: Adjusted): JsonObject => {
-  for (const name of Object.keys(body)) {
-    if (!counted.includes(name) && !uncounted.has(name) && !isEmptyValue(body[name])) adjusted.removed(name)
-  }
+  reportUnsupported(body, known, adjusted)
   return Object.fromEntries(Object.entries(body).filter(([key]) => counted.includes(key)))
 }
 
@@ -129,7 +126,7 @@ const prepare =
       (body) => adjustThinking(body, { model, deployment, betas, counting }, thinkingAdjusted),
       (body) =>
         strip(body, applied.strip, (path, value) => {
-          if (!isEmptyValue(value) || alwaysNamed.has(path)) adjusted.removed(path)
+          if (!isIdle(path, value) || alwaysNamed.has(path)) adjusted.removed(path)
         }),
       (body): JsonObject => (betas.length === 0 ? body : { ...body, anthropic_beta: betas })
     )

@@ -318,7 +318,7 @@ const messagesFields = {
     mcp_servers: [{ name: "m" }],
     output_format: { type: "json_schema", schema: { ...schema, title: "t" } },
     safeguards: { a: 1 },
-    service_tier: "auto",
+    service_tier: "standard_only",
     speed: "fast",
     stop_sequences: ["END"],
     temperature: 0.5,

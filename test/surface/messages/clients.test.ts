@@ -136,18 +136,18 @@ describe.each(models)("%s", (model) => {
       create(message(model, "hi", { tools: [tool, { ...tool, name: "b", eager_input_streaming: eager }] }), headers)
     const removed = "tools.eager_input_streaming:removed"
     const isBedrock = model.endsWith("il5")
-    for (const [{ body, betas, named }, sent, more] of [
-      [await ask(true), isBedrock, isBedrock ? [`anthropic-beta:unset->${streaming}`] : []],
+    for (const [{ body, betas, named }, sent, changes] of [
+      [await ask(true), isBedrock, [...(isBedrock ? [`anthropic-beta:unset->${streaming}`] : []), removed]],
       [await ask(false), false, []],
       [
         await ask(true, { "anthropic-beta": streaming }),
         isBedrock,
-        isBedrock ? [] : [`anthropic-beta.${streaming}:removed`]
+        [...(isBedrock ? [] : [`anthropic-beta.${streaming}:removed`]), removed]
       ]
     ] as const) {
       assert.deepStrictEqual(body.tools, [tool, { ...tool, name: "b" }])
       assert.strictEqual(betas, sent ? streaming : "")
-      assert.deepStrictEqual(named, [...more, removed])
+      assert.deepStrictEqual(named, [...changes])
     }
   })
 

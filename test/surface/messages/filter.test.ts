@@ -68,6 +68,20 @@ for (const model of ["claude-sonnet-4-5:il2", "claude-sonnet-4-5:il5", "claude-o
         ])
       })
 
+      it(`${path} names no field that asks for the default`, async () => {
+        const tool = {
+          name: "f",
+          input_schema: { type: "object" },
+          strict: false,
+          defer_loading: false,
+          input_examples: []
+        }
+        const fields = { tools: [{ ...tool, eager_input_streaming: false }], service_tier: "auto", diagnostics: null }
+        const got = await post(`${gateway.url}${path}`, message(model, "hi", fields))
+        assert.strictEqual(got.status, 200, got.text)
+        assert.isNull(got.headers.get("x-gateway-adjusted"))
+      })
+
       it(`${path} removes betas that this cloud does not know, from the body and the header`, async () => {
         for (const [extra, headers] of [
           [{ anthropic_beta: ["unheard-of-2020-01-01", "oauth-2025-04-20"] }, {}],
