@@ -2,7 +2,7 @@
 import { Record } from "effect"
 import type { Directives } from "./directives.ts"
 import { type JsonObject, objectOf, parseObject } from "./json.ts"
-import { exampleIn } from "./jsonAsked.ts"
+import { exampleIn, withoutSchemas } from "./jsonAsked.ts"
 import { keysIn } from "./jsonKeys.ts"
 import { schemaSample } from "./schemaSample.ts"
 import { beginning, countTokens, words } from "./tokens.ts"
@@ -117,8 +117,11 @@ const textOf = (turn: Turn): string => {
   if (directives.events !== undefined)
     return Array.from({ length: directives.events }, (_, index) => `word${letters(index)} `).join("")
   if (format === undefined) return prose(turn)
-  const json = JSON.stringify(format === "json" ? jsonOf(turn) : schemaSample(format, turn.prompt))
-  return turn.fenced ? `\`\`\`json\n${json}\n\`\`\`` : json
+  const json = JSON.stringify(
+    format === "json" ? jsonOf(turn) : schemaSample(format, withoutSchemas(turn.prompt.slice(0, READ)))
+  )
+  const text = turn.fenced ? `\`\`\`json\n${json}\n\`\`\`` : json
+  return text.startsWith(turn.begun) ? text.slice(turn.begun.length) : text
 }
 
 const thoughtsOf = ({ prompt, results }: Turn): string => {

@@ -18,19 +18,21 @@ const endOf = (text: string, start: number): number | undefined => {
   return undefined
 }
 
-/** The JSON objects in a text, but for those within others. */
-const objectsIn = (text: string): ReadonlyArray<JsonObject> => {
-  const found: Array<JsonObject> = []
+/** The JSON objects in a text, but for those within others, with their places. */
+const placesIn = (text: string) => {
+  const found: Array<{ readonly object: JsonObject; readonly start: number; readonly end: number }> = []
   let open = 0
   for (let start = text.indexOf("{"); start >= 0 && open < MOST_OPEN; ) {
     const end = endOf(text, start)
-    const object = end === undefined ? undefined : readObject(text.slice(start, end))
-    if (object !== undefined) found.push(object)
+    const object = readObject(text.slice(start, end ?? start))
+    if (object !== undefined && end !== undefined) found.push({ object, start, end })
     if (end === undefined) open++
     start = text.indexOf("{", end ?? start + 1)
   }
   return found
 }
+
+const objectsIn = (text: string): ReadonlyArray<JsonObject> => placesIn(text).map(({ object }) => object)
 
 const TYPES: ReadonlySet<unknown> = new Set("string number integer boolean array object null".split(" "))
 const isSchema = ({ type, properties, ...others }: JsonObject): boolean =>
@@ -55,6 +57,13 @@ export const jsonAsked = (text: string): JsonObject | "json" | undefined => {
 /** The schema of an object in a text that asks for JSON, whatever it says of it. */
 export const schemaIn = (text: string): JsonObject | undefined =>
   objectsIn(text).findLast(({ type, properties }) => type === "object" && isObject(properties))
+
+/** A text without its schemas, whose words are not what it is about. */
+export const withoutSchemas = (text: string): string => {
+  const schemas = placesIn(text).filter(({ object }) => isSchema(object))
+  const starts = [0, ...schemas.map(({ end }) => end)]
+  return starts.map((from, at) => text.slice(from, schemas[at]?.start)).join("")
+}
 
 /** Whether it is to stand in a block of code. */
 export const wantsFence = (text: string): boolean =>

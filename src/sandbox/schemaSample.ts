@@ -3,8 +3,8 @@ import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, stri
 import { patternSample } from "./patternSample.ts"
 import { beginning } from "./tokens.ts"
 
-/** Capitalised words, but for those that begin a sentence. */
-const NAME = /(?<!^|[.?!:]\s{1,2})\p{Lu}[\p{L}'-]+(?: \p{Lu}[\p{L}'-]*)*/gu
+/** Capitalised words, but for those that begin a sentence, and the format that is asked for. */
+const NAME = /(?<!^|[.?!:]\s{1,2}|\p{L})(?!JSON\b)\p{Lu}[\p{L}'-]+(?: \p{Lu}[\p{L}'-]*)*/gu
 
 export const allIn = (text: string, pattern: RegExp): Array<string> =>
   [...text.matchAll(pattern)].map(([whole, group]) => group ?? whole)

@@ -16,6 +16,8 @@ interface Options {
   readonly instructions: string
   readonly tools: ReadonlyArray<Tool>
   readonly choice: "auto" | "none" | "required" | { readonly name: string }
+  /** Whether the model goes on with an assistant message that comes last. */
+  readonly continues?: boolean
   /** A JSON Schema for the text, or any JSON object. */
   readonly format: JsonObject | "json" | undefined
   readonly thinks: boolean
@@ -81,14 +83,18 @@ export const readTurn = (messages: ReadonlyArray<Message>, options: Options) => 
   const instructions = [options.instructions, ...textsOf("system")].filter((text) => text !== "").join("\n")
   const prompt = readDirectives(users.at(-1) ?? "").rest
   const asked = [instructions, prompt].map(jsonAsked)
-  const { format = asked.find((one) => one !== undefined) } = options
+  const continued = options.continues === true && said[last]?.role === "assistant" ? textIn(said[last].parts) : ""
+  const begun = continued.slice(continued.search(/```json|\{|$/))
+  const { format = asked.find((one) => one !== undefined) ?? (begun === "" ? undefined : "json") } = options
   const turn = {
     ...options,
     /** The text of the last user message, without directives. */
     prompt,
     instructions,
     format: format === "json" ? (asked.find(isObject) ?? schemaIn(prompt) ?? schemaIn(instructions) ?? format) : format,
-    fenced: options.format === undefined && wantsFence(`${instructions}\n${prompt}`),
+    fenced: options.format === undefined && begun[0] !== "{" && wantsFence(`${instructions}\n${prompt}\n${begun}`),
+    /** JSON that was begun for the model to go on with. */
+    begun,
     turns: users.length,
     /** What the model said before. */
     said: textsOf("assistant").at(-1) ?? "",

@@ -3,7 +3,8 @@ import { Effect } from "effect"
 import { exampleIn, jsonAsked, wantsFence } from "../../src/sandbox/jsonAsked.ts"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
 import { processorTime } from "../support/processorTime.ts"
-import { openai, post } from "./support.ts"
+import { body, SONNET, user } from "./claudeRequests.ts"
+import { claude, openai, post } from "./support.ts"
 
 const schema = { type: "object", properties: { name: { type: "string" }, age: { type: "integer" } } }
 const text = JSON.stringify(schema, null, 2)
@@ -79,6 +80,20 @@ layer(Sandbox.layer({ pace: 0 }))("an answer in JSON", (it) => {
       assert.strictEqual(JSON.parse(shown).age, 41)
       const fenced = yield* answer({}, ["system", asked], ["user", "Ann is 41. Use a ```json code block."])
       assert.match(fenced, /^```json\n\{"name":.+\}\n```$/)
+    })
+  )
+
+  it.effect("goes on with what was begun, where the cloud's does", () =>
+    Effect.gen(function* () {
+      for (const begun of ["{", 'Here it is:\n{"name":', "```json\n{"]) {
+        const messages = [user(`${asked} Yesterday Ann Lee was 41.`), { role: "assistant", content: begun }]
+        const { text: continued } = (yield* post(claude(SONNET), body({ messages }))).json.content[0]
+        const [json = ""] = /\{.+\}/s.exec(begun + continued) ?? []
+        assert.deepStrictEqual(JSON.parse(json), { name: "Ann Lee", age: 41 })
+        assert.strictEqual(continued.endsWith("```"), begun.startsWith("```"))
+      }
+      const prose = [user("Hi"), { role: "assistant", content: "Well," }]
+      assert.notInclude((yield* post(claude(SONNET), body({ messages: prose }))).text, "{\\")
     })
   )
 

@@ -266,6 +266,7 @@ const turn = (over: Partial<Turn>): Turn => ({
   choice: "auto",
   format: undefined,
   fenced: false,
+  begun: "",
   thinks: false,
   limit: undefined,
   stops: [],

@@ -262,6 +262,7 @@ const readClaude = (body: JsonObject, context: ClaudeContext) => {
     instructions: system.map(({ text }) => text).join("\n"),
     tools,
     choice,
+    continues: true,
     format: format && objectOf(format.schema),
     thinks,
     limit: asked.max_tokens,
