@@ -75,7 +75,7 @@ export const watchFile = Effect.fnUntraced(function* <A, E extends { readonly me
       yield* Number.isFinite(end) ? Metric.update(gauge, (end - now) / 86_400_000) : Metric.remove(gauge)
     }
   })
-  /** Each file that is new or another one. */
+  /** Each file that is new or another one, and after a refusal every one. */
   const isRead = (read: A) => {
     if (taken === undefined) return
     const found = digests(read)
@@ -94,7 +94,7 @@ export const watchFile = Effect.fnUntraced(function* <A, E extends { readonly me
       taken = changed
       endsNow = ends(latest)
       isRead(latest)
-    }
+    } else if (problem !== "") isRead(latest)
     problem = ""
     if (taken !== undefined) yield* measure
     yield* looked(true)
@@ -104,6 +104,7 @@ export const watchFile = Effect.fnUntraced(function* <A, E extends { readonly me
     Effect.catch(({ message }) => {
       const isLogged = message === problem
       problem = message
+      told = new Map()
       if (!isLogged) audit({ audit: "file.refused", outcome: "failure", reason: message, detail: { kind, path } })
       return Effect.andThen(isLogged ? Effect.void : Effect.logError(complaint(message)), looked(false))
     })

@@ -4,6 +4,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { Audit } from "../../src/audit/Audit.ts"
+import { watchFile } from "../../src/watchFile.ts"
 import { makeAuthority } from "../identity/certificates.ts"
 import { makeKey } from "../identity/issuer.ts"
 import { until } from "../operation/child.ts"
@@ -85,3 +89,29 @@ it("each file that is read, and each that it names, has its own digest, and a ch
     [line("identity", at("agency.crl"))]
   )
 }, 30_000)
+
+it.effect("a file that was refused is read again, also where it is what it was before", () => {
+  const events: Array<string> = []
+  let text = "good"
+  const read = Effect.suspend(() => (text === "" ? Effect.fail({ message: "gone" }) : Effect.succeed(text)))
+  return Effect.gen(function* () {
+    yield* watchFile({
+      kind: "keys",
+      path: "p",
+      read,
+      initial: text,
+      version: (text) => text,
+      every: "1 second",
+      take: () => Effect.void,
+      complaint: (message) => message
+    })
+    for (const next of ["good", "", "", "good", "good"]) {
+      text = next
+      yield* TestClock.adjust("1 second")
+    }
+    assert.deepStrictEqual(events, ["file.read", "file.refused", "file.read"])
+  }).pipe(
+    Effect.scoped,
+    Effect.provideService(Audit, ({ audit }) => void events.push(audit))
+  )
+})
