@@ -215,9 +215,16 @@ const retryAfterOf = (headers: Headers.Headers): number | undefined => {
   return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) : undefined
 }
 
-/** Bedrock's 400 about the ID of a model, which is the catalog's (docs/upstreams.md#amazon-bedrock). */
-const unknownModel =
-  /^(?:The provided model identifier is invalid\.$|Invocation of model ID \S+ with on-demand throughput )/
+/** Statuses that mean another one, by the cloud's message. */
+const corrections: ReadonlyArray<readonly [status: number, message: RegExp, meant: number]> = [
+  // Bedrock's about the ID of a model, which is the catalog's (docs/upstreams.md#amazon-bedrock).
+  [400, /^The provided model identifier is invalid\.$/, 404],
+  [400, /^Invocation of model ID \S+ with on-demand throughput /, 404],
+  // OpenAI's about an item of the request, which it looks for by the item's ID (docs/upstreams.md#items-of-earlier-replies).
+  [404, /^Item with id '[^']*' not found\./, 400]
+]
+const meantBy = (status: number, message = ""): number =>
+  corrections.find(([of, pattern]) => of === status && pattern.test(message))?.[2] ?? status
 
 export const statusFault = (status: number, headers: Headers.Headers, body: string): Refused => {
   const top = errorBody(body)
@@ -226,8 +233,7 @@ export const statusFault = (status: number, headers: Headers.Headers, body: stri
   const exception = headers["x-amzn-errortype"] ?? textOf(top.code) ?? textOf(top.__type)
   const isQuota = exception !== undefined && /^(?:[^:,]*#)?ServiceQuotaExceededException(?![^:,])/.test(exception)
   const message = messageOf(top)
-  const isUnknown = status === 400 && unknownModel.test(message ?? "")
-  const effective = isQuota ? 429 : isTimeout(error) ? 504 : isUnknown ? 404 : status
+  const effective = isQuota ? 429 : isTimeout(error) ? 504 : meantBy(status, message)
   return refused(effective, message, retryAfterOf(headers) ?? retryDelayOf(error), topicOf(error))
 }
 

@@ -173,6 +173,17 @@ describe("a status", () => {
   })
 })
 
+describe("a status of 404", () => {
+  it.each([
+    ["Item with id 'ws_1' not found. Items are not persisted when `store` is set to false. Try again with …", 400],
+    ["input[0]: Item with id 'ws_1' not found.", 404],
+    ["The API deployment for this resource does not exist.", 404]
+  ])("is the caller's where it is about an item of the input: %s", (message, expected) => {
+    assert.strictEqual(statusFault(404, noHeaders, JSON.stringify({ error: { message } })).status, expected)
+    assert.strictEqual(statusFault(500, noHeaders, JSON.stringify({ error: { message } })).status, 500)
+  })
+})
+
 describe("a stream that breaks", () => {
   it("is cut, unreadable, or refused in a frame", () => {
     const framing = (kind: FramingError["kind"]) => framingError(new FramingError({ kind }), scrub)
