@@ -91,7 +91,10 @@ export const UsageRecord = Schema.Struct({
       reserved: count("tokens held before the call"),
       charged: count("tokens charged after it")
     })
-  ).annotate({ description: "null where neither the key nor its team has a quota" }),
+  ).annotate({
+    description:
+      "null where neither the key nor its team has a quota, and where the request was refused before it took any"
+  }),
   /** The place in the chain of its process, which the usage log adds (usageChain). */
   instance: Schema.optional(text("the chain of the process that wrote the line")),
   seq: Schema.optional(count("its number in the chain")),

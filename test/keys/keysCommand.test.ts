@@ -99,7 +99,8 @@ describe("keys commands", () => {
       assert.deepInclude(keys[0], {
         name: "team",
         owner: "A. Miller",
-        use: { monthlyTokens: 24, dailyTokens: 27, monthlyCost: 29, dailyCost: 32, lastUse: "1970-01-01T00:00:00.025Z" }
+        // Today's cost is not counted, because it has no limit.
+        use: { monthlyTokens: 24, dailyTokens: 27, monthlyCost: 29, lastUse: "1970-01-01T00:00:00.025Z" }
       })
       assert.deepStrictEqual([keys.length, unavailable, keys[0].digest], [1, undefined, undefined])
       const blind = yield* listKeys(file, { json: false, spent: unread })
@@ -213,6 +214,8 @@ describe("keys commands", () => {
       const listed = yield* listTeams(file, { json: false, spent })
       assert.match(listed, /^TEAM +KEYS +RPM +DAILY-TOKENS +MONTHLY-COST +USED TODAY +USED +COST$/m)
       assert.match(listed, /^blue +1 +100 +1000 +200 +20 +17 +0.00$/m)
+      const { teams } = JSON.parse(yield* listTeams(file, { json: true, spent }))
+      assert.deepStrictEqual(teams[0].use, { monthlyTokens: 17, monthlyCost: 22, dailyTokens: 20 })
       assert.include(yield* setTeam(file, "blue", { monthlyTokens: 5 }), "Team blue: monthly-tokens none -> 5.")
       const kept = { name: "blue", requestsPerMinute: 100, monthlyTokens: 5, monthlyCost: 200 }
       assert.deepStrictEqual((yield* readBook(file)).teams, [{ ...kept, dailyTokens: 1000 }])
@@ -387,7 +390,7 @@ describe("keys commands", () => {
         Effect.map(listKeys(file, { json: true, spent: of, unused }), (text) =>
           JSON.parse(text).keys.map(({ name, use }: { readonly name: string; readonly use: unknown }) => [name, use])
         )
-      const never = { monthlyTokens: 0, monthlyCost: 0, dailyTokens: 0, dailyCost: 0, lastUse: null }
+      const never = { monthlyTokens: 0, monthlyCost: 0, lastUse: null }
       assert.deepStrictEqual(yield* listed("30d"), [["idle", never]])
       assert.deepStrictEqual(yield* listed("20d"), [
         ["used", { ...never, lastUse: "2026-10-25T00:00:00.000Z" }],

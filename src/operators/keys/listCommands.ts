@@ -70,9 +70,15 @@ const limitColumns: ReadonlyArray<Column<Limits>> = [
 ]
 
 const timeOf = (millis: number) => DateTime.makeUnsafe(millis)
+/** What is not counted, because it is not limited, is absent: it is not 0. */
+const countedUse = (of: Limits, { dailyCost, dailyTokens, monthlyCost, monthlyTokens }: Use) => ({
+  monthlyTokens,
+  monthlyCost,
+  dailyTokens: of.dailyTokens && dailyTokens,
+  dailyCost: of.dailyCost && dailyCost
+})
 /** With a time, as the key has others. */
-const shownUse = (use: Use | undefined) =>
-  use === undefined ? null : { ...use, lastUse: use.lastUse === 0 ? null : DateTime.formatIso(timeOf(use.lastUse)) }
+const lastUseOf = ({ lastUse }: Use) => (lastUse === 0 ? null : DateTime.formatIso(timeOf(lastUse)))
 
 /** Keys that work, and were neither made nor used in the last `span` milliseconds. Fails where their use is not known. */
 const idleKeys = Effect.fnUntraced(function* (options: ListOptions, { keys }: KeyBook, now: number, span: number) {
@@ -114,7 +120,11 @@ export const listKeys = Effect.fnUntraced(function* (
   const totals = yield* readTotals(options, { keys, teams: [] }, now)
   if (options.json) {
     return asJson({
-      keys: keys.map((key, n) => ({ ...shownKey(key), status: status(key, now), use: shownUse(totals.keys[n]) })),
+      keys: keys.map((key, n) => {
+        const use = totals.keys[n]
+        const shown = use === undefined ? null : { ...countedUse(key, use), lastUse: lastUseOf(use) }
+        return { ...shownKey(key), status: status(key, now), use: shown }
+      }),
       callers: callers?.map((caller) => ({ id: caller.id, status: refusal(caller) })),
       unavailable: totals.unavailable
     })
@@ -144,7 +154,10 @@ export const listTeams = Effect.fnUntraced(function* (file: string, options: Lis
   const totals = yield* readTotals(options, { keys: [], teams }, yield* Clock.currentTimeMillis)
   if (options.json) {
     return asJson({
-      teams: teams.map((team, n) => ({ ...team, keys: keysOf(team.name, book).length, use: totals.teams[n] ?? null })),
+      teams: teams.map((team, n) => {
+        const use = totals.teams[n]
+        return { ...team, keys: keysOf(team.name, book).length, use: use === undefined ? null : countedUse(team, use) }
+      }),
       unavailable: totals.unavailable
     })
   }
