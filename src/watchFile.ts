@@ -94,7 +94,10 @@ export const watchFile = Effect.fnUntraced(function* <A, E extends { readonly me
       taken = changed
       endsNow = ends(latest)
       isRead(latest)
-    } else if (problem !== "") isRead(latest)
+    } else if (problem !== "") {
+      isRead(latest)
+      yield* Effect.logInfo(`${path} can be used again, and says what is in force`)
+    }
     problem = ""
     if (taken !== undefined) yield* measure
     yield* looked(true)
