@@ -72,6 +72,7 @@ const onlyDepth = (): Required<ParseLimits> => ({
   depth: maxNesting,
   fields: Number.POSITIVE_INFINITY,
   nameBytes: Number.POSITIVE_INFINITY,
+  word: Number.POSITIVE_INFINITY,
   repeats: true
 })
 

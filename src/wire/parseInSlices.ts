@@ -20,6 +20,12 @@ export const maxNameBytes = 1024
 export const maxFields = 1024
 /** Longest number, in characters. */
 export const maxNumber = 1024
+/**
+ * Longest text of a field that is looked up in a set or a map, and of such a list, in characters. V8 tells longer ones apart by their
+ * length only, so that thousands of one length take seconds. A small text cannot hold as many.
+ */
+export const maxWord = 16_383
+const wordFields: ReadonlySet<unknown> = new Set(["type", "role", "ttl", "enum", "required"])
 
 const inWords = (limit: number): string => limit.toLocaleString("en-US")
 
@@ -43,6 +49,8 @@ export interface ParseOptions {
   readonly fields?: number
   /** Longest name of a property, in bytes of UTF-8. */
   readonly nameBytes?: number
+  /** Longest text of a field that is looked up, in characters. */
+  readonly word?: number
   /** Whether a name may stand twice in an object, which then has its last value. */
   readonly repeats?: boolean
   /** The value of a number. */
@@ -97,7 +105,15 @@ export function* parseInSlices(bytes: Buffer, options: ParseOptions): Slices<Res
 /** Throws a `Refusal`. */
 function* read(
   bytes: Buffer,
-  { budget, depth = maxDepth, fields = maxFields, nameBytes = maxNameBytes, repeats = true, numberOf }: ParseOptions
+  {
+    budget,
+    depth = maxDepth,
+    fields = maxFields,
+    nameBytes = maxNameBytes,
+    word = maxWord,
+    repeats = true,
+    numberOf
+  }: ParseOptions
 ): Slices<unknown> {
   let at = 0
   let sliceEnd = sliceBytes
@@ -219,8 +235,16 @@ function* read(
     return byte === 0x2d || isDigit(byte) ? readNumber() : readWord()
   }
 
+  function* readText(): Slices<string> {
+    const text = yield* readString()
+    const field = keys.findLast((key) => typeof key === "string")
+    if (text.length > word && wordFields.has(field))
+      refuse("budget", `a text of more than ${inWords(maxWord)} characters, which no ${field} has`)
+    return text
+  }
+
   const readNested = (): Slices<unknown> => {
-    if (bytes[at] === quote) return readString()
+    if (bytes[at] === quote) return readText()
     return bytes[at] === openArray ? readArray() : readObject()
   }
 

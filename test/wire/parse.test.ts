@@ -218,6 +218,14 @@ describe("budget", () => {
     assert.isUndefined(read(values(200_000), budget).refusal)
     assert.strictEqual(read(values(200_000), budget).refusal?.kind, "budget")
   })
+  it.each(["type", "role", "ttl", "enum", "required"])("has room for a word in %s", (name) => {
+    const within = (length: number) => read(`{"a":[{"${name}":"${"x".repeat(length)}"}]}`).refusal
+    assert.isUndefined(within(16_383))
+    assert.match(within(16_384)?.message ?? "", /a text of more than 16,383 characters/)
+    assert.strictEqual(within(16_384)?.path, `a[0].${name}`)
+    assert.strictEqual(read(`{"${name}":["a",["${"x".repeat(16_384)}"]]}`).refusal?.kind, "budget")
+    assert.isUndefined(read(`{"${name}":{"text":"${"x".repeat(16_384)}"},"text":["${"x".repeat(16_384)}"]}`).refusal)
+  })
   it("counts the bytes of a name, not of its escapes", () => {
     assert.isUndefined(read(`{"${"\\u0061".repeat(1024)}":1}`).refusal)
     assert.isDefined(read(`{"${"\\u00e9".repeat(513)}":1}`).refusal)
