@@ -179,7 +179,7 @@ export const refuseOutside = (body: JsonObject, own = ownFields): string | undef
       continue
     }
     const fields = holder as JsonObject
-    if (fields.type === "item_reference") {
+    if (parent !== undefined && fields.type === "item_reference") {
       return `${pathOf(parent, node.key)}: items cannot be referred to, because nothing is stored; send the item itself`
     }
     const data = parent === undefined ? undefined : dataOf.get(textOf(fields.type) ?? "")

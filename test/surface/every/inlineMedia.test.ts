@@ -133,6 +133,7 @@ describe("passes", () => {
     ["a patch", { input: [{ type: "apply_patch_call", operation: { url } }] }],
     ["what the model cited", { input: [{ content: [{ type: "output_text", annotations: [{ url, file_id: "f" }] }] }] }],
     ["citations", { messages: [{ content: [{ type: "text", citations: [{ url }] }] }] }],
+    ["a type of the request itself, which is no item", { type: "item_reference", input: "a" }],
     ["names that only look alike", { messages: [{ curled: url, resource: url, url_count: 1, sourced: {} }] }],
     ["an own field named as a prototype's", JSON.parse('{"messages":[{"__proto__":{"text":"a"}}]}')]
   ]
