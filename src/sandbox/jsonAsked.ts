@@ -1,8 +1,8 @@
 /** The JSON that a prompt or instructions ask for in words. Models without structured output follow them, too. */
 import { isObject, type Json, type JsonObject, readObject, stringOf } from "./json.ts"
 
-/** Opening braces that have no closing one, after which a text is read no further: each takes a look at all that follows. */
-const MOST_OPEN = 20
+/** Characters of a text that are read, and objects in it. Braces without a closing one are few: each takes a look at all that follows. */
+const [READ, MOST, MOST_OPEN] = [512 * 1024, 1000, 4]
 
 /** The end of the object that begins at `start`, behind its brace; undefined where it has none. */
 const endOf = (text: string, start: number): number | undefined => {
@@ -19,10 +19,12 @@ const endOf = (text: string, start: number): number | undefined => {
 }
 
 /** The JSON objects in a text, but for those within others, with their places. */
-const placesIn = (text: string) => {
+const placesIn = (given: string) => {
+  const text = given.slice(0, READ)
   const found: Array<{ readonly object: JsonObject; readonly start: number; readonly end: number }> = []
   let open = 0
-  for (let start = text.indexOf("{"); start >= 0 && open < MOST_OPEN; ) {
+  let tried = 0
+  for (let start = text.indexOf("{"); start >= 0 && open < MOST_OPEN && tried < MOST; tried++) {
     const end = endOf(text, start)
     const object = readObject(text.slice(start, end ?? start))
     if (object !== undefined && end !== undefined) found.push({ object, start, end })

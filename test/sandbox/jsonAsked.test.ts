@@ -40,10 +40,10 @@ describe("JSON asked for in words", () => {
   })
 
   it("is read in linear time", () => {
-    for (const part of ["{", '{"', "{}", "match"])
+    for (const part of ["{", '{"', "{}", "{x}", "match"])
       assert.isBelow(
         processorTime(() => jsonAsked(`conform to this schema ${part.repeat(500_000)}`)),
-        600
+        300
       )
   })
 })
