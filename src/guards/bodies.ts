@@ -10,13 +10,16 @@ const fn = (name: Json | undefined, more: JsonObject): JsonObject => ({
 })
 
 /** Tool definitions in the format of chat completions, also those that items bring along. What that format has no field for keeps its own. */
-export const toolsOf = ({ input, tools }: JsonObject): ReadonlyArray<JsonObject> =>
-  [...arrayOf(tools), ...arrayOf(input).flatMap((item) => arrayOf(objectOf(item).tools))]
+export const toolsOf = (surface: GuardedSurface, { input, tools }: JsonObject): ReadonlyArray<JsonObject> => {
+  if (surface === "chat") return arrayOf(tools).filter(isObject)
+  return [...arrayOf(tools), ...arrayOf(input).flatMap((item) => arrayOf(objectOf(item).tools))]
     .filter(isObject)
-    .map(({ function: inner, input_schema, name, parameters, type, ...others }) => {
-      if (isObject(inner)) return { type: "function", function: inner }
-      return fn(name ?? type, compact({ ...others, parameters: input_schema ?? parameters }))
+    .map(({ input_schema, name, parameters, type, ...others }) => {
+      const schemas =
+        (parameters ?? undefined) === undefined ? { parameters: input_schema } : { parameters, input_schema }
+      return fn(name ?? type, compact({ ...others, ...schemas }))
     })
+}
 
 const printed = (value: Json | undefined): string => (typeof value === "string" ? value : jsonText(value ?? {}))
 

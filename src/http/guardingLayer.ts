@@ -93,7 +93,7 @@ const layer = Layer.effect(
         const body = jsonOf(request)
         const fields = requestFields(body, guarded)
         const texts = yield* inOneTurn(() => textsOf(fields, body))
-        const tools = toolsOf(body)
+        const tools = toolsOf(surface, body)
         if (texts.length === 0 && tools.length === 0) return { request, replyGuards }
         const judged = yield* askGuards(before, { about, input: "request", texts, tools }, acted)
         const emptied = judged.emptied && blockedError(judged.emptied)

@@ -392,6 +392,10 @@ describe("GATEWAY_MARKINGS", () => {
     [chatPath, { tools: [{ type: "function", function: { name: "f", description, parameters } }] }],
     ["/v1/messages", { tools: [{ name: "f", description, input_schema: parameters }] }],
     ["/v1/messages", { tools: [{ name: "f", input_schema: parameters, input_examples: [{ a: description }] }] }],
+    // In the fields of another format.
+    ["/v1/messages", { tools: [{ name: "f", description, input_schema: { type: "object" }, function: {} }] }],
+    ["/v1/messages", { tools: [{ name: "f", input_schema: { type: "object" }, parameters: description }] }],
+    ["/v1/responses", { tools: [{ ...inner, input_schema: {}, function: {} }] }],
     ["/v1/responses", { tools: [inner] }],
     ["/v1/responses", { tools: [{ type: "namespace", name: "n", description: "Of n", tools: [inner] }] }],
     [
