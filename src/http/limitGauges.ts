@@ -1,7 +1,7 @@
 /** How near keys and teams are to their limits, and keys to their end, as gauges (docs/operation.md#observing). */
 import { DateTime, Effect, Layer, Metric, Schedule, ScopedRef } from "effect"
 import type { Limits } from "../contract/Security.ts"
-import type { Key } from "../limits/KeyFile.ts"
+import { isOver, type Key } from "../limits/KeyFile.ts"
 import { Keys } from "../limits/Keys.ts"
 import { limitKinds, millionths } from "../limits/limits.ts"
 import { Quota } from "../limits/Quota.ts"
@@ -62,12 +62,13 @@ export const limitGauges = (by: MetricsBy) =>
       const look = Effect.gen(function* () {
         const book = inForce()
         const now = DateTime.toEpochMillis(yield* DateTime.now)
-        const working = book.keys.filter(({ disabled, revoked }) => disabled === undefined && revoked === undefined)
+        const working = book.keys.filter((key) => key.disabled === undefined && !isOver(key, now))
         yield* showExpiring(
-          working.flatMap((key) => {
-            const left = key.expires === undefined ? 0 : DateTime.toEpochMillis(key.expires) - now
-            return left > 0 ? [[keyLabels(key), left / day] as const] : []
-          })
+          working.flatMap((key) =>
+            key.expires === undefined
+              ? []
+              : [[keyLabels(key), (DateTime.toEpochMillis(key.expires) - now) / day] as const]
+          )
         )
         const keys = working.filter(isLimited)
         const teams = book.teams.filter(isLimited)

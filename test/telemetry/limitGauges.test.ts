@@ -17,7 +17,8 @@ const book: KeyBook = {
   keys: [
     key("a", { team: "blue", monthlyTokens: 1000, dailyCost: 2, expires: inDays(10) }),
     key("b", { team: "blue", expires: inDays(5) }),
-    key("c", { dailyTokens: 100, expires: inDays(-1) }),
+    key("c", { dailyTokens: 100 }),
+    key("e", { dailyTokens: 1, expires: inDays(-1) }),
     key("d", { monthlyTokens: 1, revoked: inDays(-1), expires: inDays(1) })
   ],
   teams: [{ name: "blue", monthlyCost: 100 }, { name: "red" }]
