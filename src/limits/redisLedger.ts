@@ -13,13 +13,13 @@ import { bounded } from "./redisConnection.ts"
 import {
   epochName,
   holdScript,
-  nameOf,
   processName,
   processSeconds,
   raiseScript,
   refusedName,
   refusedScript,
   settleScript,
+  spentScript,
   strange
 } from "./redisScripts.ts"
 import { RefusedKeys } from "./replicas.ts"
@@ -58,6 +58,7 @@ export const makeRedisLedger = Effect.fnUntraced(function* ({
   const sendHold = redis.eval(holdScript)
   const sendSettle = redis.eval(settleScript)
   const sendRaise = redis.eval(raiseScript)
+  const sendSpent = redis.eval(spentScript)
   const sendRefused = redis.eval(refusedScript)
   resets.updateUnsafe(0, Context.empty())
 
@@ -156,11 +157,9 @@ export const makeRedisLedger = Effect.fnUntraced(function* ({
         discard: true
       }),
     spent: (names) =>
-      Effect.forEach(
-        names,
-        (name) => Effect.map(send<string | null>("HGET", nameOf(name), "spent"), (spent) => Number(spent ?? 0)),
-        { concurrency: 1000 }
-      ),
+      Effect.forEach(Arr.chunksOf(names, most), (piece) =>
+        Effect.filterOrFail(bounded(sendSpent(piece)), isAnswer, () => unknownAnswer)
+      ).pipe(Effect.map((answers) => answers.flat().map(Number))),
     take: (demands) => recovering(hold({ demands }))
   })
 

@@ -164,6 +164,16 @@ return { "1" }
   }
 ).withReturnType<ReadonlyArray<string>>()
 
+/** What was spent of each account, in one answer. */
+export const spentScript = Redis.script((names: ReadonlyArray<string>) => names.map(nameOf), {
+  numberOfKeys: (names) => names.length,
+  lua: `
+local spent = {}
+for n, account in ipairs(KEYS) do spent[n] = redis.call("HGET", account, "spent") or "0" end
+return spent
+`
+}).withReturnType<ReadonlyArray<string>>()
+
 export const refusedScript = Redis.script((epoch: string) => [refusedName, epochName, epoch], {
   numberOfKeys: 2,
   lua: `${shared}
