@@ -28,7 +28,7 @@ import { inAddress } from "./settings/fields.ts"
 import { crash, statement } from "./statements.ts"
 import { logsLayer } from "./telemetry/logs.ts"
 import { applyTlsPolicy } from "./tlsPolicy.ts"
-import { unknownSettingLines } from "./unknownSettings.ts"
+import { idleSettingLines, unknownSettingLines } from "./unknownSettings.ts"
 import { rephrase } from "./wire/OperatorError.ts"
 import { isWorker, reportReady, runWorkers } from "./workers.ts"
 
@@ -79,7 +79,7 @@ const loadWithSandbox = Effect.gen(function* () {
   applyProxyRule(loaded.gateway)
   const { sandbox, sandboxPace } = loaded.gateway
   // The setting of a cloud may be misspelt.
-  const problem = (message: string) => [message, ...unknownSettingLines(env)].join("; ")
+  const problem = (message: string) => [message, ...idleSettingLines(env), ...unknownSettingLines(env)].join("; ")
   yield* rephrase(requireCloud(loaded.gateway, loaded.clouds), problem)
   yield* refusePlainHttp(loaded.gateway)
   // The clouds that a worker finds in its environment are the sandbox's already: the first process runs them.
@@ -165,7 +165,8 @@ const announce = Effect.fnUntraced(function* (loaded: Loaded, port: number) {
     })
   )
   const fewFiles = few === undefined ? [] : [`open files: ${few.message}. ${few.fix}`]
-  for (const line of [...unread.flat(), ...fewFiles, ...leftOutLines(leftOut), ...unknownSettingLines(environment())]) {
+  const names = [...idleSettingLines(environment()), ...unknownSettingLines(environment())]
+  for (const line of [...unread.flat(), ...fewFiles, ...leftOutLines(leftOut), ...names]) {
     yield* Effect.logWarning(line)
   }
   if (clouds.simulated) {

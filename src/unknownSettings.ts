@@ -38,3 +38,14 @@ export const unknownSettingLines = (environment: Environment): ReadonlyArray<str
     return `${name} is not a setting of the gateway${meant === undefined ? "" : ` (is ${meant} meant?)`}; docs/operation.md lists them`
   })
 }
+
+/** A line for each cloud that has settings, and not the one without which it is not active. */
+export const idleSettingLines = (environment: Environment): ReadonlyArray<string> =>
+  clouds.flatMap((cloud) => {
+    const [activates] = cloudFacts[cloud].setting
+    const prefix = activates.slice(0, activates.lastIndexOf("_") + 1)
+    const idle = settingsIn(environment).filter((name) => name.startsWith(prefix))
+    return idle.length === 0 || idle.includes(activates)
+      ? []
+      : `${idle.join(", ")}: without ${activates} ${cloudFacts[cloud].title} is not active`
+  })

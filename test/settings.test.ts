@@ -6,7 +6,7 @@ import { Effect, Option, Redacted, Result } from "effect"
 import { formatBoundary, parseBoundary } from "../src/catalog/Level.ts"
 import { explainSetting } from "../src/operators/cli/run.ts"
 import { type Environment, load } from "../src/Settings.ts"
-import { settingNames, settingsIn, unknownSettingLines } from "../src/unknownSettings.ts"
+import { idleSettingLines, settingNames, settingsIn, unknownSettingLines } from "../src/unknownSettings.ts"
 
 /** The names in the lines. */
 const unknownSettings = (environment: Environment) => unknownSettingLines(environment).map((line) => line.split(" ")[0])
@@ -51,6 +51,23 @@ describe("variables that are no settings", () => {
       "VERTEX_PROJET is not a setting of the gateway (is VERTEX_PROJECT meant?); docs/operation.md lists them",
       "GATEWAY_ZZZ is not a setting of the gateway; docs/operation.md lists them"
     ])
+  })
+
+  it("are named with what is missing, where a cloud is configured in part", () => {
+    assert.deepStrictEqual(
+      idleSettingLines({
+        VERTEX_LOCATION: "us-east5",
+        VERTEX_PROJECT: "",
+        AZURE_OPENAI_API_KEY: "k",
+        BEDROCK_REGION: "r"
+      }),
+      [
+        "VERTEX_LOCATION: without VERTEX_PROJECT Google Vertex AI is not active",
+        "AZURE_OPENAI_API_KEY: without AZURE_OPENAI_ENDPOINT Azure OpenAI is not active"
+      ]
+    )
+    // What platforms set for every process says nothing.
+    assert.deepStrictEqual(idleSettingLines({ AZURE_CLIENT_ID: "c", AWS_REGION: "us-gov-west-1" }), [])
   })
 
   it("are none of those that the source reads", () => {

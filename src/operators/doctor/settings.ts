@@ -15,18 +15,19 @@ import {
   requireCloud,
   sitesOf
 } from "../../settings/clouds.ts"
-import { settingsIn, unknownSettingLines } from "../../unknownSettings.ts"
+import { idleSettingLines, settingsIn, unknownSettingLines } from "../../unknownSettings.ts"
 import { type Found, fail, ok, orFail, orStartFails, warn } from "./Finding.ts"
 
 /** `problem`: why settings could not be read. */
 export const settingsFound = (environment: Environment, problem: string | undefined): ReadonlyArray<Found> => {
   const unknown = unknownSettingLines(environment).map((line) => warn(line, "Correct its name, or unset it."))
+  const idle = idleSettingLines(environment).map((line) => warn(line, "Set it too, or unset the others."))
   const set = settingsIn(environment)
   const first =
     problem === undefined
       ? ok(set.length === 0 ? "all are at their defaults" : `set: ${set.join(", ")}`)
       : fail(problem, "Correct it: docs/operation.md#settings has every setting. The other checks need it.")
-  return [first, ...unknown]
+  return [first, ...idle, ...unknown]
 }
 
 const choose = `Set ${cloudSettings}.`
