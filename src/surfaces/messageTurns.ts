@@ -72,8 +72,8 @@ const foldRuns = (
 export const foldSystem = (body: JsonObject, keeps: boolean, adjusted: Adjusted): JsonObject => {
   const messages = arrayOf(body.messages)
   if (!messages.some(isSystem)) return body
-  const blocksIn = (message: Json): ReadonlyArray<Json> => {
-    adjusted.add("messages.role:system->user")
+  const blocksIn = (message: Json, change: string): ReadonlyArray<Json> => {
+    adjusted.add(change)
     for (const [name, value] of Object.entries(objectOf(message))) {
       if (name !== "role" && name !== "content" && !isIdle(name, value)) adjusted.removed(`messages.${name}`)
     }
@@ -81,9 +81,10 @@ export const foldSystem = (body: JsonObject, keeps: boolean, adjusted: Adjusted)
   }
   const first = messages.findIndex((message) => !isSystem(message))
   const [leading, rest] = first < 0 ? [messages, []] : [messages.slice(0, first), messages.slice(first)]
-  const system = leading.flatMap(blocksIn)
-  const turns = foldRuns(rest, keeps, (message) => blocksIn(message).map(reminder))
+  const [toUser, toFront] = ["messages.role:system->user", "messages:system-first"]
   // A conversation of instructions only becomes the user's turn, because there must be one.
+  const system = leading.flatMap((message) => blocksIn(message, first < 0 ? toUser : toFront))
+  const turns = foldRuns(rest, keeps, (message) => blocksIn(message, toUser).map(reminder))
   if (turns.length === 0) return { ...body, messages: [{ role: "user", content: system }], system: body.system ?? [] }
   return { ...body, messages: turns, ...(system.length === 0 ? {} : { system: [...blocksOf(body.system), ...system] }) }
 }

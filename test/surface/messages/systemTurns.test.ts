@@ -70,14 +70,16 @@ describe("system messages among the others", () => {
   it("at the beginning become part of the system text, also where others are taken", () => {
     const messages = [system("s"), user("a"), system("t")]
     const begun = { system: [text("x"), text("s")], messages: [user("a"), system("t")] }
-    expect(fold({ system: "x", messages }, true)).toEqual({ body: begun, folded: true })
-    const { body } = fold({ messages }, false)
-    expect(body).toEqual({ system: [text("s")], messages: [user([text("a"), reminder("t")])] })
+    const adjusted = new Adjusted()
+    expect(foldSystem({ system: "x", messages }, true, adjusted)).toEqual(begun)
+    expect([...adjusted]).toEqual(["messages:system-first"])
+    const folded = { system: [text("s")], messages: [user([text("a"), reminder("t")])] }
+    expect(fold({ messages }, false)).toEqual({ body: folded, folded: true })
   })
 
   it("are the user's where there is nothing else", () => {
-    const { body } = fold({ messages: [system("s")] }, false)
-    expect(body.messages).toEqual([user([text("s")])])
+    const messages = [user([text("s")])]
+    expect(fold({ messages: [system("s")] }, false)).toEqual({ body: { messages, system: [] }, folded: true })
   })
 
   it.each<[string, ReadonlyArray<Json>]>([
