@@ -1456,7 +1456,7 @@ export interface CountTokensRequest {
     readonly [name: string]: unknown
   } | null
   /**
-   * Betas to use, a list or a text with commas; those that the deployment does not have are removed.
+   * Betas to use, a list or a text with commas, as in the header `anthropic-beta`; those that the deployment does not have are removed.
    * @example ["interleaved-thinking-2025-05-14"]
    */
   readonly anthropic_beta?: unknown
@@ -1993,7 +1993,7 @@ export interface MessagesRequest {
     readonly [name: string]: unknown
   } | null
   /**
-   * Betas to use, a list or a text with commas; those that the deployment does not have are removed.
+   * Betas to use, a list or a text with commas, as in the header `anthropic-beta`; those that the deployment does not have are removed.
    * @example ["interleaved-thinking-2025-05-14"]
    */
   readonly anthropic_beta?: unknown

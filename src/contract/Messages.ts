@@ -140,7 +140,7 @@ const inputFields = {
   ),
   anthropic_beta: nullable(
     ParsedJson.check(fewBetas),
-    "Betas to use, a list or a text with commas; those that the deployment does not have are removed.",
+    "Betas to use, a list or a text with commas, as in the header `anthropic-beta`; those that the deployment does not have are removed.",
     ["interleaved-thinking-2025-05-14"]
   ),
   anthropic_version: nullable(
