@@ -66,7 +66,10 @@ describe("a summary", () => {
     ])
     assert.deepInclude(total, {
       ...{ requests: 8, flags: 2, cost: undefined, refused: { "400": 1, "403": 2, "429": 2 } },
-      tokens: { input: 1, cached: 4, cache_writes: 0, output: 2, reasoning: 3, estimated: undefined }
+      tokens: {
+        ...{ input: 1, cached: 4, cache_writes: 0, cache_writes_1h: 0, output: 2, reasoning: 3 },
+        estimated: undefined
+      }
     })
     assert.strictEqual(total.outcomes.get("upstream_error"), 2)
     assert.approximately((total.first_event_ms && times.percentile(total.first_event_ms, 1)) ?? 0, 5, 0.05)
@@ -77,6 +80,16 @@ describe("a summary", () => {
         [["key_1"], 7]
       ]
     )
+  })
+
+  it("has what a cache keeps for an hour apart, as it has a price of its own", () => {
+    const summary = sum([line(1, { tokens: { input: 20, output: 1, cache_writes: 12, cache_writes_1h: 7 } }), line(2)])
+    const csv = showSummary(summary, "csv", new Map())
+      .split("\n")
+      .map((row) => row.split(","))
+    const at = csv[0]?.indexOf("cache_write_1h_tokens") ?? -1
+    assert.deepEqual([summary.total.tokens.cache_writes_1h, csv[1]?.[at]], [7, "7"])
+    assert.notInclude(showSummary(sum([line(2)]), "csv", new Map()), "1h")
   })
 
   it("reads what later releases add", () => {

@@ -54,12 +54,15 @@ const always: ReadonlyArray<readonly [table: string, csv: string, Read]> = [
   ["FIRST P50", "first_event_ms_p50", ({ first_event_ms }) => percentile(first_event_ms, 0.5)],
   ["FIRST P95", "first_event_ms_p95", ({ first_event_ms }) => percentile(first_event_ms, 0.95)]
 ]
+/** A part of the cache writes. */
+const hourly = ["WRITES 1H", "cache_write_1h_tokens", ({ tokens }: Totals) => tokens.cache_writes_1h] as const
 const estimated = ["ESTIMATED", "estimated_tokens", ({ tokens }: Totals) => tokens.estimated ?? 0] as const
 const cost = ["COST", "cost", ({ cost }: Totals) => (cost === undefined ? null : units(cost))] as const
 
 /** In tables, and in CSV, where every outcome has a column of its own. The last ones only where any record has such a thing. */
 const columnsOf = (total: Totals) => [
   ...always,
+  ...(total.tokens.cache_writes_1h === 0 ? [] : [hourly]),
   ...(total.tokens.estimated === undefined ? [] : [estimated]),
   ...(total.cost === undefined ? [] : [cost])
 ]

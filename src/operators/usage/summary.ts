@@ -18,7 +18,7 @@ const emptyTotals = () => ({
   /** What the gateway itself refused, by status. */
   refused: { "400": 0, "403": 0, "429": 0 },
   tokens: {
-    ...{ input: 0, cached: 0, cache_writes: 0, output: 0, reasoning: 0 },
+    ...{ input: 0, cached: 0, cache_writes: 0, cache_writes_1h: 0, output: 0, reasoning: 0 },
     /** Input and output of requests whose tokens are an estimate; undefined where there are none. */
     estimated: undefined as number | undefined
   },
@@ -48,7 +48,7 @@ const add = (totals: Totals, record: UsedRecord): void => {
     if (status === Number(refused) && refusals[refused].includes(outcome)) totals.refused[refused]++
   }
   if (tokens !== null) {
-    for (const name of ["input", "cached", "cache_writes", "output", "reasoning"] as const) {
+    for (const name of ["input", "cached", "cache_writes", "cache_writes_1h", "output", "reasoning"] as const) {
       totals.tokens[name] += count(tokens[name])
     }
     if (tokens.estimated === true) {
