@@ -91,15 +91,26 @@ const problemWith = (
     : undefined
 }
 
+const hasIssued = (authority: X509Certificate, certificate: X509Certificate): boolean =>
+  certificate.checkIssued(authority) && certificate.verify(authority.publicKey)
+
+/** Those of an authority's certificates that no list of another one revokes. A list that is out of date revokes, too. */
+export const unrevoked = (issuers: Authority["issuers"]): Authority["issuers"] =>
+  issuers.filter(({ certificate }) => {
+    const serial = plainSerial(certificate.serialNumber)
+    return !issuers.some(
+      ({ certificate: authority, lists }) =>
+        lists.some(({ revoked }) => revoked.has(serial)) && hasIssued(authority, certificate)
+    )
+  })
+
 /** The names of the authorities that have issued the certificate, or why it is refused. `now`: milliseconds since the epoch. */
 export const authoritiesOf = (certificate: X509Certificate, authorities: ReadonlyArray<Authority>, now: number) => {
   const problems: Array<ReturnType<typeof problem>> = []
   const names = authorities.flatMap(({ issuers, name, needsList }) => {
     // An authority that was renewed with its key has two certificates, each of which has issued.
     const found = issuers
-      .filter(
-        ({ certificate: authority }) => certificate.checkIssued(authority) && certificate.verify(authority.publicKey)
-      )
+      .filter(({ certificate: authority }) => hasIssued(authority, certificate))
       .map((issuer) => problemWith(certificate, issuer, needsList, now))
     if (found.includes(undefined)) return [name]
     problems.push(...found.filter((one) => one !== undefined))

@@ -7,7 +7,16 @@ import { Keys, makeAccess } from "../limits/Keys.ts"
 import { watchFile } from "../watchFile.ts"
 import { OperatorError } from "../wire/OperatorError.ts"
 import { inSlices } from "../wire/slices.ts"
-import { type Authority, authoritiesOf, endsIn, fieldsOf, isInTime, listsEnd, parseAuthorities } from "./certificate.ts"
+import {
+  type Authority,
+  authoritiesOf,
+  endsIn,
+  fieldsOf,
+  isInTime,
+  listsEnd,
+  parseAuthorities,
+  unrevoked
+} from "./certificate.ts"
 import { parseRevocationLists } from "./crl.ts"
 import { Identity } from "./Identity.ts"
 import { crlsOf, isUrl, type ReadIdentity, type Rule, readIdentity } from "./IdentityFile.ts"
@@ -44,7 +53,7 @@ const authorityOf = Effect.fnUntraced(function* (read: ReadIdentity, authority: 
   if (signed.reduce((sum, issuer) => sum + issuer.lists.length, 0) < lists.length) {
     return yield* broken(crlsOf(authority).join(", "))("a list is signed by none of the authority's certificates")
   }
-  return { name, issuers: signed, needsList: lists.length > 0 } satisfies Authority
+  return { name, issuers: unrevoked(signed), needsList: lists.length > 0 } satisfies Authority
 })
 
 /** What a file comes to with those that it names; fails where one cannot be used. `keysOf`: the keys at an address. */

@@ -1,5 +1,5 @@
 import { once } from "node:events"
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -132,6 +132,42 @@ describe("the revocation lists of authorities", () => {
         yield* becomes(9)
         writeIdentity({ version: 1, authorities: [{ name: "agency", certificates: agency.pem }], rules }, file)
         yield* becomes(undefined)
+      })
+    )
+  })
+})
+
+describe("an intermediate authority", () => {
+  it.live("issues until the list of the one above it revokes it", () => {
+    const top = makeAuthority(mkdtempSync(join(folder, "root")), "root")
+    const middle = makeAuthority(mkdtempSync(join(folder, "middle")), "middle")
+    const extensions = ["basicConstraints=CA:TRUE", "keyUsage=keyCertSign,cRLSign"].flatMap((one) => ["-addext", one])
+    const named = "req -new -config ca.cnf -key ca.key -subj /O=Agency/CN=middle -out ca.csr".split(" ")
+    middle.openssl(...named, ...extensions)
+    const own = "ca -config ca.cnf -cert ca.pem -keyfile ca.key -batch -in".split(" ")
+    top.openssl(...own, middle.path("ca.csr"), "-out", "middle.pem")
+    copyFileSync(top.path("middle.pem"), middle.pem)
+    const leaf = middle.issue("leaf", { subject: "/O=Agency/CN=leaf" })
+    middle.list("middle.crl")
+    top.list("top.crl")
+    const text = [top, middle].map(({ pem }) => readFileSync(pem, "utf8")).join("\n")
+    writeFileSync(join(folder, "chain.pem"), text)
+    const crl = [top.path("top.crl"), middle.path("middle.crl")]
+    const file = writeIdentity({
+      version: 1,
+      authorities: [{ name: "agency", certificates: "chain.pem", crl }],
+      rules: [{ authority: "agency", certificate: { subject: "*" } }]
+    })
+    const ofLeaf = Effect.flatMap(Identity, (identity) => identity.ofCertificate(leaf))
+    const ok = Effect.retry(ofLeaf, { times: 3, schedule: Schedule.spaced("1 second") })
+    return using(
+      file,
+      Effect.gen(function* () {
+        assert.strictEqual((yield* ok).name, "leaf")
+        top.revoke("middle")
+        top.list("top.crl")
+        const error = yield* Effect.flip(Effect.repeat(ofLeaf, { times: 400, schedule: Schedule.spaced("5 millis") }))
+        assert.include(error.message, "of no authority that is trusted here")
       })
     )
   })
