@@ -15,6 +15,6 @@ describe("a tool", () => {
       got = await post(`${gateway.url}/v1/messages`, body)
     })
     assert.strictEqual(got?.status, 400)
-    assert.include(got?.json.error.message, "tools.0 is ")
+    assert.include(got?.json.error.message, "tools.0.type: a text of more than")
   })
 })
