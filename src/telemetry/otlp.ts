@@ -220,9 +220,10 @@ const resource = Layer.sync(OtelResource.Resource, () =>
 /** The libraries print an error as JSON. Of all that is in it, its message and code. */
 const complaint = (text: string): string => {
   const error = readObject(text)
-  return error === undefined
-    ? text
-    : [error.message, error.code].flatMap((part) => textOf(part) || []).join(" ") || "export failed"
+  if (error === undefined) return text
+  const [message = "", code = ""] = [error.message, error.code].map((part) => textOf(part))
+  const why = message.includes(code) ? message : `${message} ${code}`.trim()
+  return `an export failed${why === "" ? "" : ` (${why})`}; check the collector and its OTEL_ settings`
 }
 
 /** What the libraries report goes to the log: a collector that cannot be reached, a setting that is ignored. */
