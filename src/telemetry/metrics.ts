@@ -24,8 +24,10 @@ export const histograms = {
   gateway_guard_duration_seconds: "Time that a guard took for the texts of a request or a reply"
 }
 export const counters = {
-  "gen_ai.client.inference.usage.input_tokens": "Input tokens as the clouds counted them, cached ones included",
-  "gen_ai.client.inference.usage.output_tokens": "Output tokens as the clouds counted them, reasoning included",
+  "gen_ai.client.inference.usage.input_tokens":
+    "Input tokens as the clouds counted them, cached ones included; estimates of streams without a count",
+  "gen_ai.client.inference.usage.output_tokens":
+    "Output tokens as the clouds counted them, reasoning included; estimates of streams without a count",
   "gen_ai.client.inference.usage.cache_read.input_tokens": "Input tokens that came from a cloud's prompt cache",
   "gen_ai.client.inference.usage.cache_write.input_tokens": "Input tokens that were written to a cloud's prompt cache",
   "gen_ai.client.inference.usage.reasoning.output_tokens":
