@@ -90,7 +90,8 @@ export const fileSink = Effect.fnUntraced(function* (file: string) {
     if ((yield* typeNow) === "FIFO") return yield* writePipe(file, lines)
     const opened = yield* fileSystem.open(file, { flag: "a", mode: 0o600 })
     // Another process that was killed, or a full disk, may have left half a line.
-    if (!["", "\n"].includes(yield* lastCharacter)) yield* opened.write(Buffer.from("\n"))
+    const isEnded = ["", "\n"].includes(yield* lastCharacter) || lines[0]?.startsWith("\n") === true
+    if (!isEnded) yield* opened.write(Buffer.from("\n"))
     yield* writeLines((bytes) => opened.write(bytes), lines, Number.POSITIVE_INFINITY)
   }, Effect.scoped)
   const type = yield* typeNow
