@@ -141,16 +141,8 @@ const stopIn = (text: string, stops: ReadonlyArray<string>): string | undefined 
   return found.filter(({ at }) => at >= 0).sort((a, b) => a.at - b.at)[0]?.stop
 }
 
-/** Agents put reminders to the model into a user's message and into tool results. */
-const withoutReminders = (text: string): string => {
-  const [first = "", ...rest] = text.split("<system-reminder>")
-  return first + rest.map((part) => part.split("</system-reminder>").slice(1).join("")).join("")
-}
-
 /** Plans the answer to a turn. Deterministic. */
-export const planOf = (given: Turn) => {
-  const results = given.results.map(({ name, content }) => ({ name, content: withoutReminders(content) }))
-  const turn: Turn = { ...given, prompt: withoutReminders(given.prompt), results }
+export const planOf = (turn: Turn) => {
   const { directives, thinks, stops } = turn
   // Where the cloud has no prompt filter, the model refuses.
   const refuses = directives.flags.has("refuse") || directives.flags.has("filter-prompt")

@@ -45,8 +45,17 @@ const isSchema = ({ type, properties, ...others }: JsonObject): boolean =>
 
 const SCHEMA =
   /\b(?:accord|adher|compatible|conform|follow|match|satisf)\w*\b[^.{}]{0,50}(?<![a-z])schema\b|\bjson schema to follow\b/i
-const ONLY =
-  /(?:^|[.!?:]\s+)(?:please )?(?:answer|output|reply|respond|return) (?:with |in |as )?(?:one |an? )?(?:single |valid )?JSON\b|\bonly (?:with )?(?:one |an? |the )?(?:single |valid |raw )*JSON\b|\bJSON(?: object)? only\b/im
+/** An order, rather than a word about what else takes or gives JSON, such as "return JSON from the endpoint". */
+const ONLY = new RegExp(
+  [
+    /(?:^|[.!?:]\s+)(?:please )?(?:answer|output|reply|respond|return) (?:with |in |as )?(?:one |an? )?(?:single |valid )?JSON(?: object| value| array)?(?=\W*$|[^\w\s]| (?:and|as|in|like|only|that|with)\b)/,
+    /(?<!\b(?:accept|\w{2,}s) )\bonly (?:with )?(?:one |an? |the )?(?:single |valid |raw )*JSON\b/,
+    /(?<!\b(?:accept|\w{2,}s) )\bJSON(?: object)? only\b/
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+  "im"
+)
 
 /** A schema, or any object; undefined where no JSON is asked for. */
 export const jsonAsked = (text: string): JsonObject | "json" | undefined => {

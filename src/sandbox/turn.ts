@@ -65,6 +65,12 @@ const costOf = ({ text = "", tokens = 0, call, result }: Part): number =>
   (call === undefined ? 0 : 10 + countTokens(call.name) + countTokens(call.json)) +
   (result === undefined ? 0 : 10 + countTokens(resultText(result.content)))
 
+/** Agents put reminders to the model into a user's message and into tool results. */
+const withoutReminders = (text: string): string => {
+  const [first = "", ...rest] = text.split("<system-reminder>")
+  return first + rest.map((part) => part.split("</system-reminder>").slice(1).join("")).join("")
+}
+
 /** The last turn of a conversation, and its prompt tokens, of which `cached` come from a cache. */
 export const readTurn = (messages: ReadonlyArray<Message>, options: Options) => {
   const textsOf = (side: Message["role"]) =>
@@ -81,14 +87,14 @@ export const readTurn = (messages: ReadonlyArray<Message>, options: Options) => 
   const results = parts.flatMap(({ result }) => result ?? [])
   const directives = readDirectives(textIn(parts))
   const instructions = [options.instructions, ...textsOf("system")].filter((text) => text !== "").join("\n")
-  const prompt = readDirectives(users.at(-1) ?? "").rest
+  const prompt = withoutReminders(readDirectives(users.at(-1) ?? "").rest)
   const asked = [instructions, prompt].map(jsonAsked)
   const continued = options.continues === true && said[last]?.role === "assistant" ? textIn(said[last].parts) : ""
-  const begun = continued.slice(continued.search(/```json|\{|$/))
+  const begun = continued.slice(continued.search(/```json|(?<=^|\n)\{|$/))
   const { format = asked.find((one) => one !== undefined) ?? (begun === "" ? undefined : "json") } = options
   const turn = {
     ...options,
-    /** The text of the last user message, without directives. */
+    /** The text of the last user message, without directives and reminders. */
     prompt,
     instructions,
     format: format === "json" ? (asked.find(isObject) ?? schemaIn(prompt) ?? schemaIn(instructions) ?? format) : format,
@@ -100,7 +106,10 @@ export const readTurn = (messages: ReadonlyArray<Message>, options: Options) => 
     said: textsOf("assistant").at(-1) ?? "",
     /** The images and documents of the last user message, each as a phrase. */
     media: parts.flatMap(({ media }) => media ?? []),
-    results: results.map(({ id, content }) => ({ name: names.get(id) ?? "", content: resultText(content) })),
+    results: results.map(({ id, content }) => ({
+      name: names.get(id) ?? "",
+      content: withoutReminders(resultText(content))
+    })),
     directives
   }
   const costs = [

@@ -30,6 +30,9 @@ describe("JSON asked for in words", () => {
     ['It matches the schema of {"name":"Bob"}.', undefined],
     ['Tools take JSON Schema, such as {"type":"object"}.', undefined],
     ["The tool only accepts JSON.", undefined],
+    ["Add an endpoint that accepts only JSON bodies, or make it accept only JSON.", undefined],
+    ["The service returns JSON only.", undefined],
+    ["Mend it. Return JSON from the endpoint. Output JSON lines.", undefined],
     ["", undefined]
   ])("%j", (words, read) => assert.deepStrictEqual(jsonAsked(words), read))
 
@@ -92,8 +95,10 @@ layer(Sandbox.layer({ pace: 0 }))("an answer in JSON", (it) => {
         assert.deepStrictEqual(JSON.parse(json), { name: "Ann Lee", age: 41 })
         assert.strictEqual(continued.endsWith("```"), begun.startsWith("```"))
       }
-      const prose = [user("Hi"), { role: "assistant", content: "Well," }]
-      assert.notInclude((yield* post(claude(SONNET), body({ messages: prose }))).text, "{\\")
+      for (const begun of ["Well,", "function run() {"]) {
+        const prose = [user("Hi"), { role: "assistant", content: begun }]
+        assert.match((yield* post(claude(SONNET), body({ messages: prose }))).json.content[0].text, /^You asked about/)
+      }
     })
   )
 
