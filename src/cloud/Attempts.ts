@@ -5,6 +5,7 @@
  */
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { HttpClientRequest, HttpClientResponse } from "effect/http"
+import type { Deployment } from "../catalog/Catalog.ts"
 import { cloudFacts } from "../catalog/clouds.ts"
 import type { Code, GatewayError } from "../catalog/GatewayError.ts"
 import { Clouds } from "../Settings.ts"
@@ -91,6 +92,12 @@ const makeAttempts = Effect.gen(function* () {
   const withBreaker = yield* makeBreaker
   const openSpan = yield* makeCallSpans
   const regions = makeRegions()
+  /** Not inlined, like `contextOf`. */
+  const limitOf =
+    (deployment: Deployment, region: string): Attempt["noteLimit"] =>
+    (status, seconds) => {
+      if (limited.has(status)) regions.markLimited(deployment, region, seconds)
+    }
 
   return (cloud: Cloud, auth: Credential, scrub: Provider["Service"]["scrub"]) => {
     /** Fails for any reply but a 200 of the promised type. */
@@ -100,7 +107,7 @@ const makeAttempts = Effect.gen(function* () {
       circuit: string,
       attempt: Attempt
     ) {
-      const { region, span } = attempt
+      const { span } = attempt
       const context = contextOf(attempt, call.record, call.deadline)
       const sent = Effect.provideService(client.execute(request), CurrentCall, context)
       const response = yield* withBreaker(circuit, Effect.mapError(sent, clientError))
@@ -112,7 +119,7 @@ const makeAttempts = Effect.gen(function* () {
       // The status is enough where the body cannot be read, or does not come.
       const text = yield* Effect.orElseSucceed(Effect.timeout(response.text, refusalTime), () => "")
       const fault = statusFault(response.status, response.headers, text)
-      if (limited.has(fault.status)) regions.markLimited(call.route.deployment, region, fault.retryAfter)
+      attempt.noteLimit(fault.status, fault.retryAfter)
       return yield* faultError(fault, scrub(call.route))
     })
 
@@ -151,7 +158,8 @@ const makeAttempts = Effect.gen(function* () {
             },
             record.span
           )
-          const attempt: Attempt = { region, span, sent: false, requestId: undefined, lastBytesAt: 0 }
+          const noteLimit = limitOf(deployment, region)
+          const attempt: Attempt = { region, span, sent: false, requestId: undefined, noteLimit, lastBytesAt: 0 }
           record.attempts.push(attempt)
           const sign = inTime(
             Effect.mapError(auth.headers({ url, region, headers: given, body }), credentialsUnavailable)

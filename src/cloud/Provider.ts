@@ -23,6 +23,8 @@ export interface Attempt {
   sent: boolean
   /** The cloud's own ID of the call. */
   requestId: string | undefined
+  /** Remembers that the region is at its limit where that is what `status` says: of the reply, or of an error inside it. */
+  readonly noteLimit: (status: number | undefined, seconds?: number) => void
   /** When bytes of a streamed reply came last, in milliseconds of `performance.now()`. */
   lastBytesAt: number
 }
@@ -57,7 +59,7 @@ export interface UpstreamCall extends Omit<CallKind, "stream"> {
   readonly deadline?: number | undefined
 }
 
-export interface Reply {
+export interface Reply extends Pick<Attempt, "noteLimit"> {
   /** The body as it came. */
   readonly bytes: Buffer
   /** The same, parsed once. */

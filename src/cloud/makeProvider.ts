@@ -100,11 +100,11 @@ export const makeProvider = (cloud: Cloud) =>
     const send = Effect.fnUntraced(function* (asked: UpstreamCall) {
       const call = { ...asked, stream: false }
       const opened = yield* open(call)
-      const { span } = opened.attempt
+      const { noteLimit, span } = opened.attempt
       const { body, bytes } = yield* endOnFailure(span)(read(opened, call))
       span.received()
       span.named(() => responseNames(body))
-      return { bytes, body, span }
+      return { bytes, body, span, noteLimit }
     }, Effect.scoped)
 
     const stream = (asked: UpstreamCall): Stream.Stream<Event, GatewayError> => {
@@ -123,7 +123,11 @@ export const makeProvider = (cloud: Cloud) =>
                 readNames(events)
               },
               hold: (bytes) => (record.takeMemory(bytes) ? undefined : noRoom),
-              framingError: (failure) => framingError(failure, scrub(route))
+              framingError: (failure) => {
+                const error = framingError(failure, scrub(route))
+                attempt.noteLimit(error.upstreamStatus)
+                return error
+              }
             })
           )
         })

@@ -95,7 +95,11 @@ export const makeStreamReply = (limits: Limits, terminated: Terminations) =>
           withheld = finishReason
         }
       }),
-      errorOf: (fault) => faultError(fault, provider.scrub(route)),
+      errorOf: (fault) => {
+        const error = faultError(fault, provider.scrub(route))
+        record.attempts.at(-1)?.noteLimit(error.upstreamStatus, error.retryAfter)
+        return error
+      },
       heartbeat: limits.heartbeat,
       idle: limits.streamIdleTimeout,
       lastBytesAt: () => record.attempts.at(-1)?.lastBytesAt ?? 0,

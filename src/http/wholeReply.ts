@@ -59,6 +59,7 @@ export const makeWholeReply = ({
     if (Result.isFailure(answered)) {
       const error = faultError(answered.failure, scrub)
       if (answered.failure._tag === "Refused") record.received = 0
+      reply.noteLimit(error.upstreamStatus, error.retryAfter)
       reply.span.fail(error)
       return yield* error
     }

@@ -119,7 +119,7 @@ it.effect("a reply is that of the last attempt", () =>
         firstToken: () => void seen.push(`${name} began`),
         end: () => void seen.push(`${name} ended`)
       }
-      return { span, sent: true, region: "r", lastBytesAt: 0 }
+      return { span, sent: true, region: "r", noteLimit: () => {}, lastBytesAt: 0 }
     }
     const record = Object.assign(makeRecord(), { attempts: [attemptOf("first"), attemptOf("second")] })
     yield* Effect.scoped(makeStreamReply(limits, () => Effect.never)(replyOf(record, Stream.succeed(ping))))

@@ -48,7 +48,14 @@ const record = (log: Activity["Service"], past: Past) => {
   facts.route = route
   const attempted = "region" in past ? region : "us-gov-west-1"
   if (attempted !== undefined)
-    facts.attempts.push({ region: attempted, sent: true, requestId: undefined, lastBytesAt: 0, span: noSpan })
+    facts.attempts.push({
+      region: attempted,
+      sent: true,
+      requestId: undefined,
+      lastBytesAt: 0,
+      noteLimit: () => {},
+      span: noSpan
+    })
   facts.status = outcome === "ok" ? 200 : 502
   facts.failure = failure
   facts.firstEventAt = first === undefined ? undefined : startedAt + first

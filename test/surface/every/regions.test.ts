@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
-import { wholeMessage } from "../../support/claude.ts"
-import { type FakeUpstream, fakeUpstream, reply } from "../../support/fakeUpstream.ts"
+import { exceptionFrame, wholeMessage } from "../../support/claude.ts"
+import { type FakeUpstream, fakeUpstream, frameHead, reply, streaming } from "../../support/fakeUpstream.ts"
 import { cloudsAt, type Gateway, startGateway } from "../../support/gateway.ts"
 import { post } from "../../support/http.ts"
 
@@ -16,9 +16,10 @@ const isVertexClaude = (deployment: { readonly cloud: string; readonly api: stri
 const [base] = shipped.models.filter(({ deployments }: { deployments: ReadonlyArray<never> }) =>
   deployments.some(isVertexClaude)
 )
+const gpt = shipped.models.find(({ id }: { readonly id: string }) => id === "gpt-5.6-terra")
 const model = `${base.id}:fedramp-high`
 // A model for each test, because what a region said is remembered for its deployment.
-const ids = ["one", "two", "three", "four", "five", "six", "seven"].map((name) => `${base.id}-${name}`)
+const ids = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"].map((name) => `${base.id}-${name}`)
 const catalog = {
   models: [
     base,
@@ -26,6 +27,15 @@ const catalog = {
       ...base,
       id,
       deployments: base.deployments.filter(isVertexClaude).map((one: object) => ({ ...one, regions }))
+    })),
+    ...[
+      { ...base, id: `${base.id}-frames` },
+      { ...gpt, id: "gpt-places" }
+    ].map((one) => ({
+      ...one,
+      deployments: one.deployments
+        .filter(({ cloud }: { readonly cloud: string }) => cloud === "bedrock")
+        .map((one: object) => ({ ...one, regions: ["us-gov-west-1", "us-gov-east-1"] }))
     }))
   ]
 }
@@ -37,6 +47,15 @@ const events = [
   `event: message_stop\ndata: {"type":"message_stop"}\n\n`
 ].join("")
 
+const throttled = exceptionFrame("throttlingException", JSON.stringify({ message: "slow down" }))
+const failed = JSON.stringify({
+  object: "response",
+  status: "failed",
+  output: [],
+  error: { code: "rate_limit_exceeded", message: "slow down" }
+})
+const overloaded = `event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"no room"}}\n\n`
+
 let upstream: FakeUpstream
 let gateway: Gateway
 /** What a region answers with, beside 200. */
@@ -44,16 +63,23 @@ interface Answer {
   readonly status: string
   readonly headers?: Readonly<Record<string, string>>
   readonly details?: ReadonlyArray<object>
+  /** Of a stream that begins as a success. */
+  readonly events?: string
 }
 const answers = new Map<string, Answer>()
 const asked: Array<string> = []
 beforeAll(async () => {
   writeFileSync(join(directory, "catalog.json"), JSON.stringify(catalog))
-  upstream = await fakeUpstream((socket, { path, body }) => {
+  upstream = await fakeUpstream((socket, request) => {
+    const { path, body } = request
     const region = /\/locations\/([^/]+)\//.exec(path)?.[1] ?? ""
     asked.push(region)
     const answer = answers.get(region)
-    if (answer !== undefined) {
+    if (path.includes("response-stream")) streaming([throttled], { head: frameHead })(socket, request)
+    else if (path.endsWith("/responses")) socket.write(reply("200 OK", failed, { "content-type": "application/json" }))
+    else if (answer?.events !== undefined)
+      socket.write(reply(answer.status, answer.events, { "content-type": "text/event-stream" }))
+    else if (answer !== undefined) {
       socket.write(
         reply(answer.status, JSON.stringify({ error: { message: "no room", details: answer.details } }), {
           "content-type": "application/json",
@@ -132,6 +158,35 @@ describe("a deployment with several regions", () => {
       assert.deepStrictEqual(asked, [second])
     }
   )
+
+  it.each([
+    ["at once", "eight", overloaded, 502],
+    ["after its first event", "nine", `${events.slice(0, events.indexOf("event: message_delta"))}${overloaded}`, 200]
+  ])(
+    "asks another one next time when a stream says %s that its region is at its limit",
+    async (_, end, said, status) => {
+      const name = `${base.id}-${end}`
+      const first = await home(name)
+      answers.set(first, { status: "200 OK", events: said })
+      assert.strictEqual((await ask(name, true)).status, status)
+      assert.deepStrictEqual(asked.splice(0), [first])
+      assert.strictEqual((await ask(name, true)).status, 200)
+      assert.notInclude(asked, first)
+    }
+  )
+
+  it.each([
+    ["a frame of Bedrock", `${base.id}-frames`, "/v1/messages", true],
+    ["a whole GPT reply that failed", "gpt-places", "/v1/chat/completions", false]
+  ])("asks another one next time when %s says that its region is at its limit", async (_, name, path, stream) => {
+    const served = async () => {
+      const messages = [{ role: "user", content: "hi" }]
+      const got = await post(`${gateway.url}${path}`, { model: `${name}:il5`, max_tokens: 16, messages, stream })
+      assert.strictEqual(got.status, 429, got.text)
+      return got.headers.get("x-gateway-served-by")
+    }
+    assert.sameMembers([await served(), await served()], ["bedrock/us-gov-west-1", "bedrock/us-gov-east-1"])
+  })
 
   it("leaves a region alone for as long as Google's error says", async () => {
     const name = `${base.id}-seven`

@@ -33,7 +33,7 @@ const assertBodySliced = async (limit: number, flags: number, surface: unknown, 
 const replyOf = (surface: unknown, prepared: object, body: object, span = noSpan) => {
   const bytes = Buffer.from(JSON.stringify(body))
   const provider = {
-    send: () => Effect.succeed({ bytes, body, span }),
+    send: () => Effect.succeed({ bytes, body, span, noteLimit: () => {} }),
     scrub: () => (text: string) => text
   } as unknown as Provider["Service"]
   const record = emptyRecord()
