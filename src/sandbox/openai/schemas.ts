@@ -14,7 +14,8 @@ const wrongIn = (schema: JsonObject): string | undefined => {
   const names = Object.keys(objectOf(schema.properties))
   if ((schema.type === "object" || names.length > 0) && schema.additionalProperties !== false)
     return "'additionalProperties' is required to be supplied and to be false."
-  const missing = names.find((name) => !arrayOf(schema.required).includes(name))
+  const required = new Set(arrayOf(schema.required))
+  const missing = names.find((name) => !required.has(name))
   if (missing !== undefined)
     return `'required' is required to be supplied and to be an array including every key in properties. Missing '${missing}'.`
   const keyword = Object.keys(schema).find((keyword) => unenforced.test(keyword))
