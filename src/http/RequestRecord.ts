@@ -90,8 +90,13 @@ export class RequestRecord extends RequestFacts {
     return this.attempts.some(({ sent }) => sent)
   }
 
+  /** The attempt that the reply is of: the last that was sent, because one that could not be sent after it changes nothing. */
+  private get answered(): Attempt | undefined {
+    return this.attempts.findLast(({ sent }) => sent) ?? this.attempts.at(-1)
+  }
+
   override get region(): string | undefined {
-    return (this.attempts.findLast(({ sent }) => sent) ?? this.attempts.at(-1))?.region
+    return this.answered?.region
   }
 
   override get tried(): ReadonlyArray<string> {
@@ -99,7 +104,7 @@ export class RequestRecord extends RequestFacts {
   }
 
   override get upstreamRequestId(): string | undefined {
-    return this.attempts.at(-1)?.requestId
+    return this.answered?.requestId
   }
 
   override get keyId(): string | undefined {

@@ -1,5 +1,6 @@
 /** A deployment with several regions: one stands in for another of its own, once (docs/decisions.md#several-regions). */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
@@ -236,6 +237,27 @@ describe("a deployment with several regions", () => {
     await alone.stop()
     assert.strictEqual(got.status, 502, got.text)
     assert.lengthOf(new Set(Object(record?.deployment).tried), 2)
+  })
+
+  it("records whose refusal it answers where the next one cannot be reached", async () => {
+    // It refuses its one call, and listens no longer.
+    const leaving = createServer((socket) => {
+      socket.once("data", () => {
+        leaving.close()
+        socket.end(reply("429 Too Many Requests", "{}", { "request-id": "req_first", connection: "close" }))
+      })
+    })
+    await new Promise<void>((done) => leaving.listen(0, "127.0.0.1", done))
+    const { port } = Object(leaving.address())
+    const settings = { ...cloudsAt(`http://127.0.0.1:${port}`), GATEWAY_CATALOG_FILE: join(directory, "catalog.json") }
+    const alone = await startGateway({ settings })
+    const got = await ask(ids[0] ?? "", false, alone)
+    const record = await recordOf(got.headers.get("request-id"), alone)
+    await alone.stop()
+    assert.strictEqual(got.status, 429, got.text)
+    assert.lengthOf(Object(record?.deployment).tried, 2)
+    assert.strictEqual(got.headers.get("x-gateway-served-by"), `vertex/${Object(record?.deployment).region}`)
+    assert.strictEqual(record?.upstream_request_id, "req_first")
   })
 
   it("is not what a deployment with one region has", async () => {
