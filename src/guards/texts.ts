@@ -1,4 +1,5 @@
 /** The texts of a streamed reply so far: of those that come in pieces what their next piece needs, and what may be said again. */
+import { hash } from "node:crypto"
 import { getOrInsert } from "../wire/getOrInsert.ts"
 import { copyOf } from "../wire/print.ts"
 import { contextCharacters } from "./markings.ts"
@@ -7,6 +8,10 @@ import { overlap } from "./sentences.ts"
 
 /** What a piece takes beside it, in characters, about. */
 const heldPerPiece = 16
+/** What a text that may be said again takes beside it, with its digest. */
+const heldPerText = 80
+
+const digestOf = (text: string): string => hash("sha256", text)
 
 /** A text that comes in pieces. */
 interface Text {
@@ -24,7 +29,10 @@ interface Text {
 /** `repeats`: whether frames say again what others said. */
 export const makeTexts = (repeats: boolean) => {
   const byKey = new Map<string, Text>()
-  /** What stands for a text that is said again: another, or what went out of the one that came in pieces. */
+  /**
+   * What stands for a text that is said again: another, or what went out of the one that came in pieces. By the text's digest, because
+   * V8 tells long texts of one length apart only by comparing them.
+   */
   const known = new Map<string, string | Text>()
   let held = 0
   const of = (key: string): Text =>
@@ -39,8 +47,9 @@ export const makeTexts = (repeats: boolean) => {
   }
   const know = (text: string, instead: string | Text): void => {
     if (!repeats) return
-    if (!known.has(text)) held += heldPerPiece + 2 * text.length
-    known.set(text, instead)
+    const digest = digestOf(text)
+    if (!known.has(digest)) held += heldPerText + text.length
+    known.set(digest, instead)
   }
   return {
     /** Takes a piece in; returns the end of what came before it. */
@@ -69,13 +78,13 @@ export const makeTexts = (repeats: boolean) => {
       const text = byKey.get(key)
       if (text === undefined || !said.some(({ text: { length } }) => length === text.length)) return
       const came = text.came.join("")
-      if (isOut || !known.has(came)) know(came, text)
+      if (isOut || !known.has(digestOf(came))) know(came, text)
     },
     saidWhole: know,
-    isKnown: (text: string) => known.has(text),
+    isKnown: (text: string) => known.has(digestOf(text)),
     /** What stands for a text that was said before. */
     instead: (text: string): string | undefined => {
-      const instead = known.get(text)
+      const instead = known.get(digestOf(text))
       return typeof instead === "object" ? instead.went.join("") : instead
     },
     /** Characters that are held, about. */
