@@ -41,7 +41,9 @@ export const makeRegions = (now: () => number = () => performance.now()) => {
     /** The region is at its limit, for so many seconds where it named a time. */
     markLimited: (deployment: Deployment, region: string, seconds: number | undefined): void => {
       const until = waits.get(deployment) ?? new Map<string, number>()
-      waits.set(deployment, until.set(region, now() + Math.min(seconds ?? defaultWait, maxWait) * 1000))
+      const named = now() + Math.min(seconds ?? defaultWait, maxWait) * 1000
+      // A call that began before may end later, and name less or nothing.
+      waits.set(deployment, until.set(region, Math.max(named, until.get(region) ?? 0)))
     }
   }
 }

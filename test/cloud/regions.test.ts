@@ -83,6 +83,17 @@ describe("a region at its limit", () => {
     assert.deepStrictEqual(places.order(one, regions, "k"), [first, second, third])
   })
 
+  it("is left alone for the longest time that it named, whatever calls of the same moment said", () => {
+    let at = 0
+    const places = makeRegions(() => at)
+    const one = deployment()
+    const order = places.order(one, regions, "k")
+    places.markLimited(one, order[0] ?? "", 30)
+    places.markLimited(one, order[0] ?? "", undefined)
+    at = 29_000
+    assert.strictEqual(places.order(one, regions, "k")[2], order[0])
+  })
+
   it("leaves a single region as it is", () => {
     const places = makeRegions()
     const only = ["us-east5"]
