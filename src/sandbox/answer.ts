@@ -48,8 +48,8 @@ const toolFor = ({ directives, tools, choice, prompt, results, said }: Turn): To
   if (typeof choice === "object") return tools.find((tool) => tool.name === choice.name)
   if (choice === "required") {
     const fitting = fittingTool(tools, prompt) ?? tools[0]
-    // Agents that always demand a call add a tool that ends the turn, behind the others. Some keep calls and results as text.
-    const isCalled = results.length > 0 || (fitting !== undefined && said.includes(fitting.name))
+    // Agents that always demand a call add a tool that ends the turn, behind the others. Some (smolagents) keep calls and results as text.
+    const isCalled = results.length > 0 || (fitting !== undefined && said.includes(`'${fitting.name}'`))
     return isCalled ? tools.at(-1) : fitting
   }
   // After a tool result the model answers rather than calls again.

@@ -292,7 +292,7 @@ describe("answers", () => {
     assert.deepStrictEqual(planOf(turn({ tools })).calls, [])
     assert.strictEqual(planOf(turn({ tools, choice: "required" })).calls[0]?.name, "send_mail")
     const results = [{ name: "searchFlights", content: "none" }]
-    const said = "Calling searchFlights with Rome"
+    const said = "Calling tools:\n[{'name': 'searchFlights', 'arguments': {}}]"
     for (const over of [
       { prompt: "Any flights?", results },
       { prompt: "Hello", results },
@@ -301,6 +301,13 @@ describe("answers", () => {
       const finishing = turn({ tools: [...tools, tool("finish", "")], choice: "required", ...over })
       assert.strictEqual(planOf(finishing).calls[0]?.name, "finish", "agents end a turn by a tool behind the others")
     }
+    const again = turn({
+      tools: [...tools, tool("finish", "")],
+      choice: "required",
+      prompt: "Flights?",
+      said: "searchFlights found some."
+    })
+    assert.strictEqual(planOf(again).calls[0]?.name, "searchFlights")
     assert.strictEqual(planOf(turn({ tools, choice: { name: "searchFlights" } })).calls[0]?.name, "searchFlights")
     assert.deepStrictEqual(planOf(turn({ tools, choice: "none", prompt: "Any flights?" })).calls, [])
     for (const asked of ["Do NOT use any tools.", "Don't call tools.", "Answer without using a tool."]) {
