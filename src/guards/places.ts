@@ -31,17 +31,9 @@ const structural: ReadonlySet<string> = new Set([
 
 /** Fields of a request that hold words of a list, or name a tool. */
 const choices = [
-  ...[
-    "tool_choice",
-    "reasoning",
-    "reasoning_effort",
-    "thinking",
-    "include",
-    "truncation",
-    "modalities",
-    "service_tier"
-  ],
-  ...["speed", "stream_options", "prompt_cache_retention", "anthropic_beta", "anthropic_version", "vendor_version"]
+  ...["tool_choice", "reasoning", "reasoning_effort", "thinking", "include", "truncation", "modalities"],
+  ...["service_tier", "speed", "stream_options", "prompt_cache_retention"],
+  ...["anthropic_beta", "anthropic_version", "vendor_version"]
 ]
 
 /** Every field of a body that may hold a text, also one that is new. `place`: of those that are not known. */
@@ -51,9 +43,8 @@ export const allFields = (body: JsonObject, known: Fields, place: Place): Fields
 }
 
 /** Where the texts of a request are. */
-export const requestFields = (body: JsonObject, { others, request }: GuardedFields): Fields => {
-  return others === undefined ? request : allFields(without(body, choices), request, others)
-}
+export const requestFields = (body: JsonObject, { others, request }: GuardedFields): Fields =>
+  others === undefined ? request : allFields(without(body, choices), request, others)
 
 const roles: Readonly<Record<string, Place>> = {
   system: "system",

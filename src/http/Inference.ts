@@ -95,9 +95,11 @@ const make = Effect.gen(function* () {
     const { protocol, purpose } = surface
     // On surfaces for which the operator wants it.
     const screens = settings.screenSurfaces.has(surfaceOf(purpose))
-    const refuseTools = Effect.fnUntraced(function* (tools: ReadonlyArray<ScreenedTool> | undefined) {
-      const refusal = screens && tools !== undefined && (yield* inSlices(screen(tools, settings.screenMode)))
-      if (refusal) return yield* new GatewayError({ reason: "invalid", message: refusal.message, code: "screen" })
+    const refuseTools = Effect.fnUntraced(function* (tools: ReadonlyArray<ScreenedTool>) {
+      const refusal = yield* inSlices(screen(tools, settings.screenMode))
+      if (refusal !== undefined) {
+        return yield* new GatewayError({ reason: "invalid", message: refusal.message, code: "screen" })
+      }
     })
 
     const answer = (
@@ -132,13 +134,14 @@ const make = Effect.gen(function* () {
         const found = yield* resolve(body.model)
         record.route = found
         yield* Effect.fromResult(permits(caller, found))
-        yield* refuseTools(surface.tools?.(body))
+        if (screens && surface.tools !== undefined) yield* refuseTools(surface.tools(body))
         const { id, startedAt } = record
         const arrival = { id, startedAt, headers: httpRequest.headers, inputEstimate }
         const preparing = (request: Request) => (route: Route) => surface.prepare(request, route, arrival)
         // Before the guards, which are not asked about what is not sent.
         const asked = yield* resend.prepare(found, preparing(body))
-        yield* refuseTools(asked.prepared.rewrittenTools)
+        const { rewrittenTools } = asked.prepared
+        if (screens && rewrittenTools !== undefined) yield* refuseTools(rewrittenTools)
         const unguarded: GuardedRequest<Request> = { request: body }
         const { emptied, replyGuards, request } =
           guarding === undefined ? unguarded : yield* guarding.request(surface, body, record)

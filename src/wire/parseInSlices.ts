@@ -237,8 +237,9 @@ function* read(
 
   function* readText(): Slices<string> {
     const text = yield* readString()
+    if (text.length <= word) return text
     const field = keys.findLast((key) => typeof key === "string")
-    if (text.length > word && wordFields.has(field))
+    if (wordFields.has(field))
       refuse("budget", `a text of more than ${inWords(maxWord)} characters, which no ${field} has`)
     return text
   }
